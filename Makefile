@@ -1,0 +1,57 @@
+# One word for everything. `make` alone lists the words.
+PYTHON       ?= python3
+BIN          := .venv/bin
+SCENARIO     ?= examples/balanced.toml
+WHY          ?= review-2
+SOAK_MINUTES ?= 10
+PYTEST       := $(BIN)/pytest -q
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench soak format lint types imports fast
+
+help: ## list these words
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+run: .venv/.installed ## plan a small world, and ask why one of its tasks waits
+	$(BIN)/fairlead plan --scenario $(SCENARIO)
+	$(BIN)/fairlead why --scenario $(SCENARIO) $(WHY)
+
+test: .venv/.installed ## every test but the soak
+	HYPOTHESIS_PROFILE=ci $(PYTEST) -n 2 -m "not soak"
+
+check: lint types imports fast ## format, lint, types, imports, fast tests
+
+bench: .venv/.installed-bench ## measure against peers, write bench/results.md
+	$(BIN)/python -m bench
+
+soak: .venv/.installed ## property tests for SOAK_MINUTES (10) at most
+	HYPOTHESIS_PROFILE=soak SOAK_MINUTES=$(SOAK_MINUTES) $(PYTEST) -n 2 -m soak --timeout 0
+
+format: .venv/.installed ## put the code into form
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+lint: .venv/.installed
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+
+types: .venv/.installed
+	$(BIN)/mypy
+
+imports: .venv/.installed
+	$(BIN)/lint-imports
+
+fast: .venv/.installed
+	$(PYTEST) -n 2 -m "not slow and not soak"
+
+.venv/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fairlead needs Python 3.11 or later: make PYTHON=python3.11")'
+	@echo "Preparing .venv (once, and when pyproject.toml changes)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+.venv/.installed-bench: .venv/.installed
+	@echo "Adding the peers that bench compares with"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[bench]'
+	@touch $@

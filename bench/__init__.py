@@ -1,0 +1,1 @@
+"""How fast Fairlead is, beside others, in one run. `make bench`."""

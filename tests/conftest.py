@@ -1,0 +1,94 @@
+"""Hypothesis profiles, and the soak: property tests that run until their time is up."""
+
+from __future__ import annotations
+
+import functools
+import os
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile("ci", max_examples=200, deadline=None, print_blob=True)
+settings.register_profile("soak", max_examples=5_000, deadline=None, print_blob=True)
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "dev")
+settings.load_profile(PROFILE)
+
+SOAK_SECONDS = 60 * float(os.environ.get("SOAK_MINUTES", "10"))
+SOAK_END = monotonic() + SOAK_SECONDS
+
+
+class SoakShare:
+    """The time that one soak test may use, counted from its start; never past the soak's end."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.end = SOAK_END
+
+    def start(self) -> None:
+        self.end = min(SOAK_END, monotonic() + self.seconds)
+
+    def left(self) -> float:
+        return self.end - monotonic()
+
+
+SHARE = pytest.StashKey[SoakShare]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Under profile `soak` every Hypothesis test is a soak test, and all get equal time."""
+    if PROFILE != "soak":
+        return
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.soak)
+    soaking = [item for item in items if item.get_closest_marker("soak")]
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    turns = max(1, -(-len(soaking) // workers))
+    for item in soaking:
+        item.stash[SHARE] = SoakShare(SOAK_SECONDS / turns)
+        property_test = getattr(getattr(item, "obj", None), "hypothesis", None)
+        if property_test is not None:
+            property_test.inner_test = until_time_is_up(
+                property_test.inner_test, item.stash[SHARE].left
+            )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Starts a soak test's time; skips it where the whole soak's time is up."""
+    share = item.stash.get(SHARE, None)
+    if share is not None:
+        share.start()
+        if share.left() <= 0:
+            pytest.skip("the soak's time is up")
+
+
+@pytest.fixture
+def soak_seconds_left(request: pytest.FixtureRequest) -> Callable[[], float]:
+    """For soak tests without Hypothesis: stop when this gives 0 or less."""
+    item: pytest.Item = request.node
+    return item.stash.get(SHARE, SoakShare(SOAK_SECONDS)).left
+
+
+def until_time_is_up(test: Callable[..., Any], left: Callable[[], float]) -> Callable[..., Any]:
+    """Once the time is up, further examples pass unseen; a failure found before is still shrunk."""
+    failed = False
+
+    @functools.wraps(test)
+    def bounded(*args: object, **kwargs: object) -> Any:
+        nonlocal failed
+        if left() <= 0 and not failed:
+            return None
+        try:
+            return test(*args, **kwargs)
+        except Exception:
+            failed = True
+            raise
+
+    return bounded

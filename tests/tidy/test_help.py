@@ -1,0 +1,42 @@
+"""Every command says what it does and shows an example."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from tests.tidy.repository import PACKAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command, by the words one types; empty while there is no command line."""
+    if (PACKAGE / "cli" / "main.py").exists():
+        module = import_module("fairlead.cli.main")
+        root = next(value for value in vars(module).values() if isinstance(value, click.Group))
+        yield from walk("fairlead", root, click.Context(root))
+
+
+def walk(
+    words: str, command: click.Command, context: click.Context
+) -> Iterator[tuple[str, click.Command]]:
+    yield words, command
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            if below is not None and not below.hidden:
+                yield from walk(f"{words} {name}", below, context)
+
+
+@pytest.mark.parametrize(("words", "command"), list(commands()))
+def test_a_command_has_help_with_an_example(words, command):
+    text = f"{command.help or ''}\n{command.epilog or ''}"
+    assert command.help, f"{words} has no help"
+    if not isinstance(command, click.Group):
+        assert "xample" in text, f"{words} --help shows no example"
+        assert words in text, f"the example of {words} does not use it"
