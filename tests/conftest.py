@@ -6,12 +6,13 @@ import functools
 import os
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from unittest import SkipTest
 
 import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=200, deadline=None, print_blob=True)
@@ -76,19 +77,32 @@ def soak_seconds_left(request: pytest.FixtureRequest) -> Callable[[], float]:
     return item.stash.get(SHARE, SoakShare(SOAK_SECONDS)).left
 
 
+class TimeIsUp(SkipTest):
+    """Ends a property test at once: of all exceptions Hypothesis lets only skips through."""
+
+
 def until_time_is_up(test: Callable[..., Any], left: Callable[[], float]) -> Callable[..., Any]:
-    """Once the time is up, further examples pass unseen; a failure found before is still shrunk."""
+    """The test, ended after the example in which its time ran out, unless one has failed before."""
     failed = False
 
     @functools.wraps(test)
     def bounded(*args: object, **kwargs: object) -> Any:
         nonlocal failed
-        if left() <= 0 and not failed:
-            return None
         try:
-            return test(*args, **kwargs)
+            test(*args, **kwargs)
         except Exception:
             failed = True
             raise
+        if left() <= 0 and not failed:
+            raise TimeIsUp("no example failed")
 
     return bounded
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    """A property that held until its time was up has passed."""
+    try:
+        return (yield)
+    except TimeIsUp:
+        return True

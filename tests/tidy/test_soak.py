@@ -15,8 +15,10 @@ TESTS = """
 from time import sleep
 from hypothesis import given, strategies as st
 
-@given(st.integers())
-def test_property(number):
+@given(st.integers(), st.data())
+def test_property(number, data):
+    for _ in range(data.draw(st.integers(1, 3))):
+        data.draw(st.booleans())
     sleep(0.005)
     assert {claim}
 
