@@ -14,7 +14,7 @@ from typing import Any
 
 from fairlead.model.errors import Invalid, did_you_mean
 from fairlead.policy import schema
-from fairlead.policy.sections import Budget
+from fairlead.model.project import Budget
 from fairlead.policy.values import Count, NotAccepted, Ratio, Sort, show_raw
 
 DEFAULT_PRESET = "balanced"

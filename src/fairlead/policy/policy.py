@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model.instant import show_duration
+from fairlead.model.project import Budget
 from fairlead.policy import load, schema
 from fairlead.policy.sections import (
     Attempt,
     Backpressure,
     Breaker,
-    Budget,
     Capacity,
     Cooldown,
     Cycle,
@@ -173,6 +173,11 @@ class Policy:
         return schema.backpressure_limits(
             self.backpressure.soft, self.backpressure.hard, self.caps.get("all")
         )
+
+    @staticmethod
+    def budget_rows(budgets: tuple[Budget, ...]) -> list[dict[str, Any]]:
+        """Budgets as the policy file writes them."""
+        return [schema.show_budget(budget) for budget in budgets]
 
     def values(self) -> dict[str, Any]:
         """Every key that is set, as a typed value: `lease.ttl`, `caps.kind:code`."""

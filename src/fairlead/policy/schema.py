@@ -23,7 +23,7 @@ from fairlead.policy.values import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fairlead.policy.sections import Budget
+    from fairlead.model.project import Budget
 
 ORDER_KEYS = ("guarantee", "share", "overdue", "priority", "score", "age")
 COUNTERS = ("input", "output", "cache_read", "cache_write")

@@ -129,18 +129,6 @@ class Backpressure:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """Most tokens or dollars in a window for a scope; exactly one of the two is set."""
-
-    scope: str  # all, project:P, pool:P, group:G
-    tokens: int | None
-    usd: int | None  # micro-dollars
-    window: str  # a duration, or day, week, month, total
-    warn_at: Fraction
-    on_exceeded: Literal["finish", "stop"]
-
-
-@dataclass(frozen=True, slots=True)
 class Cooldown:
     """Wait = max(what the provider said, base * 2^(hits-1)), hits counted to exponent_max."""
 

@@ -1,0 +1,58 @@
+"""Project, group and budget: who the work is for, and what it may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+#: Clocks count tokens per unit of weight in millionths, so that every quotient is whole.
+CLOCK_SCALE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Most tokens or dollars in a window for a scope."""
+
+    scope: str  # all, project:P, pool:P, group:G
+    tokens: int | None = None
+    usd: int | None = None  # micro-dollars
+    window: str = "24h"
+    warn_at: Fraction = Fraction(4, 5)
+    on_exceeded: str = "finish"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Who the work is for. The numbers below `template` are what planning knows of it."""
+
+    name: str
+    weight: int = 1  # 0: only when nobody else wants the slot
+    max_in_flight: int | None = None
+    budgets: tuple[Budget, ...] = ()
+    status: str = "active"  # active, paused, archived
+    workspaces: tuple[str, ...] | None = None  # None: not needed
+    repo: str | None = None
+    base: str | None = None
+    prefix: str | None = None
+    agent: str | None = None
+    template: str | None = None
+
+    tokens: int = 0  # used in the share window; in a snapshot with what is in flight, else without
+    starts: int = 0  # in the share window
+    completions: int = 0  # in the share window
+    clock: int | None = None  # v, in CLOCK_SCALE; None: follows from `tokens`
+    present: bool = True  # could start something when last planned
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Tasks followed together; done when all are done."""
+
+    name: str
+    parent: str | None = None
+    priority: int | None = None
+
+
+def charge(tokens: int, weight: int) -> int:
+    """What tokens add to a project's clock; weight 0 moves no clock."""
+    return tokens * CLOCK_SCALE // weight if weight else 0

@@ -1,0 +1,178 @@
+"""Changes: what could be different, so that a task would start; each can be tried by planning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fairlead.model.instant import Instant, show_instant
+from fairlead.model.lane import lane_of
+from fairlead.model.plan import Hold
+from fairlead.model.project import Budget
+from fairlead.model.snapshot import Snapshot, Waiting
+from fairlead.model.task import Status
+from fairlead.planner.gates.budget import reserved_in
+from fairlead.planner.gates.paused import scope_words
+from fairlead.planner.round import Round
+from fairlead.planner.rules import LaneRules
+from fairlead.policy.policy import Policy
+
+#: What is tried at most: tasks that end, and how far a cap is raised.
+ENDS_MAX = 20
+RAISE_MAX = 64
+
+World = tuple[Snapshot, Policy, Instant]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that could be different."""
+
+    sentence: str
+    apply: dict[str, Any]
+    to: Callable[[World], World]
+
+    def document(self) -> dict[str, Any]:
+        """As every interface shows it."""
+        return {"change": self.sentence, "apply": self.apply}
+
+
+def both(first: Change, second: Change) -> Change:
+    """Two changes as one; where both end or resume something, the two are listed."""
+    apply = dict(first.apply)
+    for form, value in second.apply.items():
+        if form == "policy" and form in apply:
+            apply[form] = apply[form] | value
+        else:
+            apply[form] = [apply[form], value] if form in apply else value
+    sentence = f"{first.sentence}, and {second.sentence}"
+    return Change(sentence, apply, lambda world: second.to(first.to(world)))
+
+
+def wait_until(time: Instant) -> Change:
+    """Time passes and nothing else happens."""
+    shown = show_instant(time)
+    return Change(f"it is {shown}", {"at": shown}, lambda world: (world[0], world[1], time))
+
+
+def end(task: str) -> Change:
+    """A task ends, done."""
+    return Change(
+        f"{task} is done", {"end": task}, lambda world: (_without(world[0], task), *world[1:])
+    )
+
+
+def resume(scope: str) -> Change:
+    """A pause is lifted."""
+    return Change(
+        f"{scope_words(scope)} is resumed",
+        {"resume": scope},
+        lambda world: (_resumed(world[0], scope), *world[1:]),
+    )
+
+
+def raise_cap(scope: str, limit: int, value: int) -> Change:
+    """A cap is raised."""
+    key = f'caps."{scope}"' if ":" in scope else f"caps.{scope}"
+    return _set(f"cap {scope} is raised from {limit} to {value}", key, value)
+
+
+def raise_batch(limit: int, value: int) -> Change:
+    """More may start in one interval."""
+    return _set(f"the batch is raised from {limit} to {value}", "capacity.batch", value)
+
+
+def raise_budget(policy: Policy, budget: Budget, value: int) -> Change:
+    """A budget of the policy is raised."""
+    unit = "tokens" if budget.tokens is not None else "usd"
+    raised = [replace(each, **{unit: value}) if each is budget else each for each in policy.budget]
+    shown = f"{value} tokens" if unit == "tokens" else f"${value / 1_000_000:.2f}"
+    rows = policy.budget_rows(tuple(raised))
+    return _set(f"the budget of {budget.scope} is raised to {shown}", "budget", rows)
+
+
+def of_time_and_tasks(subject: Waiting, holds: list[Hold], now: Instant) -> Iterator[Change]:
+    """Waiting, tasks that end, pauses that are lifted: as the holds name them."""
+    for time in sorted({hold.until for hold in holds if hold.until is not None}):
+        if time > now:
+            yield wait_until(time)
+    holders = dict.fromkeys(task for hold in holds for task in hold.holders)
+    for task in list(holders)[:ENDS_MAX]:
+        if task != subject.entry.task:
+            yield end(task)
+    if subject.paused:
+        yield resume(f"task:{subject.entry.task}")
+
+
+def of_pauses(lane: LaneRules, round: Round) -> Iterator[Change]:
+    """Every pause that covers the lane, lifted."""
+    for scope in lane.scopes:
+        if scope in round.rules.pauses:
+            yield resume(scope)
+
+
+def of_limits(lane: LaneRules, round: Round) -> Iterator[tuple[Callable[[int], Change], int, int]]:
+    """Caps, batch and budgets that hold the lane: how to raise each, from where, in what steps."""
+    for scope, limit in lane.caps:
+        taken = len(round.ledger.holders.get(scope, ()))
+        if taken >= limit and round.policy.caps.get(scope, limit) == limit:
+            yield (lambda to, s=scope, n=limit: raise_cap(s, n, to)), taken, 1
+    batch = round.policy.capacity.batch
+    if batch is not None and round.batch_left == 0:
+        yield (lambda to, n=batch: raise_batch(n, to)), max(batch, round.snapshot.batch_started), 1
+    for scope in lane.scopes:
+        for line in round.rules.budgets.get(scope, ()):
+            reserved = reserved_in(line, round)
+            if line.in_policy and line.spent + reserved >= line.limit:
+                step = round.policy.share.default_estimate
+                policy, budget = round.policy, line.budget
+                make = lambda to, p=policy, b=budget: raise_budget(p, b, to)  # noqa: E731
+                yield make, line.spent + reserved, max(1, step)
+
+
+def _set(sentence: str, key: str, value: Any) -> Change:
+    return Change(
+        sentence,
+        {"policy": {key: value}},
+        lambda world: (world[0], world[1].with_overrides({key: value}), world[2]),
+    )
+
+
+def _without(snapshot: Snapshot, task: str) -> Snapshot:
+    lanes = [
+        lane_of(lane.key, [each for each in lane.by_ready if each.task != task])
+        if any(each.task == task for each in lane.by_ready)
+        else lane
+        for lane in snapshot.lanes
+    ]
+    waiting = [
+        replace(
+            each,
+            needs=tuple(pair for pair in each.needs if pair[0] != task),
+            parent=None if each.parent and each.parent[0] == task else each.parent,
+        )
+        for each in snapshot.waiting
+        if each.entry.task != task
+    ]
+    return replace(
+        snapshot,
+        lanes=tuple(lane for lane in lanes if lane.count),
+        waiting=tuple(waiting),
+        in_flight=tuple(each for each in snapshot.in_flight if each.task != task),
+        ended=snapshot.ended | {task: Status.DONE},
+    )
+
+
+def _resumed(snapshot: Snapshot, scope: str) -> Snapshot:
+    kind, _, name = scope.partition(":")
+    projects = snapshot.projects
+    if kind == "project" and name in projects:
+        projects = projects | {name: replace(projects[name], status="active")}
+    waiting = snapshot.waiting
+    if kind == "task":
+        waiting = tuple(
+            replace(each, paused=False) if each.entry.task == name else each for each in waiting
+        )
+    paused = tuple(pause for pause in snapshot.paused if pause.scope != scope)
+    return replace(snapshot, paused=paused, projects=projects, waiting=waiting)

@@ -1,0 +1,26 @@
+"""No more are in flight than the caps allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fairlead.model.plan import Hold
+from fairlead.planner.rules import LaneRules
+
+if TYPE_CHECKING:
+    from fairlead.planner.round import Round
+
+
+def check(lane: LaneRules, round: Round) -> Iterator[Hold]:
+    """Held when as many are in flight as any cap of its scopes allows."""
+    holders = round.ledger.holders
+    for scope, limit in lane.caps:
+        taken = holders.get(scope, ())
+        if len(taken) < limit or (scope == "all" and round.ignores_room):
+            continue
+        if limit == 0:
+            yield Hold("caps", "cap_zero", f"cap {scope} is 0: none may run")
+        else:
+            text = f"cap {scope} is full: {len(taken)} of {limit} in flight"
+            yield Hold("caps", "cap", text, None, tuple(taken))

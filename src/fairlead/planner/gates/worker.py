@@ -1,0 +1,38 @@
+"""Somebody who can run it has a free slot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fairlead.model.plan import Hold
+from fairlead.planner.rules import LaneRules
+
+if TYPE_CHECKING:
+    from fairlead.planner.round import Round
+
+
+def check(lane: LaneRules, round: Round) -> Iterator[Hold]:
+    """Held when its agent is unknown, or no live worker with a free slot has its labels."""
+    agents = round.snapshot.agents
+    if agents is not None and lane.agent is not None and lane.agent not in agents:
+        yield Hold("worker", "unknown_agent", f"agent {lane.agent} is not known here")
+    staff = round.staff
+    if not staff.fitting(lane.labels):
+        yield _nobody(lane, round)
+    elif not round.ignores_room and not staff.has_slot(lane.labels):
+        with_labels = f" with {', '.join(lane.labels)}" if lane.labels else ""
+        slots = sum(worker.slots or 0 for worker in staff.fitting(lane.labels))
+        text = f"all {slots} slots{with_labels} are busy"
+        yield Hold("worker", "no_slot", text, None, staff.holders(lane.labels))
+
+
+def _nobody(lane: LaneRules, round: Round) -> Hold:
+    everyone = round.staff.everyone or round.staff.live
+    for label in lane.labels:
+        if not any(label in worker.labels for worker in everyone):
+            return Hold("worker", "no_label", f"no worker has label {label}")
+    wanted = ", ".join(lane.labels)
+    if any(set(lane.labels) <= set(worker.labels) for worker in everyone):
+        return Hold("worker", "no_worker", f"the workers with {wanted} have not been seen lately")
+    return Hold("worker", "no_label", f"no worker has all of {wanted}")

@@ -1,0 +1,135 @@
+"""The lane planner: the same answers as `reference`, at a cost of lanes and picks only.
+
+Within a round a gate that has refused a lane never accepts it later, and inside a project the
+keys of a lane change only when its own head is taken. So each project keeps its lanes in a heap
+and offers the best one, and the offers are compared afresh at every pick.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heapreplace
+from typing import Any
+
+from fairlead.model.instant import Instant
+from fairlead.model.lane import Entry, Lane
+from fairlead.model.plan import IDS_SHOWN, Pick, Plan
+from fairlead.model.snapshot import Snapshot
+from fairlead.planner.conclude import Left, conclude
+from fairlead.planner.order import Order, Rank
+from fairlead.planner.round import Round
+from fairlead.planner.rules import LaneRules, Rules
+from fairlead.policy.policy import Policy
+
+
+class WindowUsedUp(Exception):
+    """The snapshot holds fewer tasks of a lane than the round takes: read more, plan again."""
+
+
+class Line:
+    """A lane during a round: its tasks and how many of them were taken."""
+
+    __slots__ = ("count", "entries", "key", "rank", "rules", "taken")
+
+    def __init__(self, lane: Lane, age_from: str, rules: Rules, order: Order) -> None:
+        self.key = lane.key
+        self.rules = rules.of(lane.shape)
+        self.entries = lane.in_order(age_from)
+        self.count = lane.count
+        self.taken = 0
+        self.rank: Rank = order.rank(lane.key, self.entries[0])
+
+    @property
+    def head(self) -> Entry:
+        """The next task of this lane."""
+        return self.entries[self.taken]
+
+    def advance(self, order: Order) -> bool:
+        """Its head was taken; False: nothing is left."""
+        self.taken += 1
+        if self.taken == self.count:
+            return False
+        if self.taken == len(self.entries):
+            raise WindowUsedUp(self.key)
+        self.rank = order.rank(self.key, self.head)
+        return True
+
+    def left(self) -> Left:
+        """What was not taken."""
+        rest = self.entries[self.taken : self.taken + IDS_SHOWN]
+        ids = tuple([entry.task for entry in rest])
+        return Left(self.rules, self.count - self.taken, ids)
+
+
+#: A project's lanes, best first. Ranks end in `seq`, so two lines are never compared.
+Heap = list[tuple[Rank, Line]]
+#: The projects' heaps, each with the place of its best lane among all, best first.
+Offers = list[tuple[tuple[Any, ...], Heap]]
+
+
+def plan(snapshot: Snapshot, policy: Policy, now: Instant) -> Plan:
+    """What to start now, decided lane by lane."""
+    return play(Round(snapshot, policy, now))
+
+
+def play(round: Round) -> Plan:
+    """Take picks until nothing more can start; the round then shows why the rest cannot."""
+    age_from = round.policy.score.age_from
+    lines = [Line(lane, age_from, round.rules, round.order) for lane in round.lanes if lane.count]
+    offers = _offers(lines, round.order)
+    picks: list[Pick] = []
+    held: set[LaneRules] = set()
+    while offers and not round.is_full():
+        heap = offers[0][1]
+        line = heap[0][1]
+        if line.rules in held or round.first_hold(line.rules) is not None:
+            held.add(line.rules)
+            heappop(heap)
+            _offer_again(offers, round.order)
+            continue
+        picks.append(round.take(line.key, line.rules, line.head))
+        if line.advance(round.order):
+            heapreplace(heap, (line.rank, line))
+        else:
+            heappop(heap)
+        _offer_again(offers, round.order)
+        if round.share.moves_all:
+            offers = [(_place(heap, round.order), heap) for _, heap in offers]
+            heapify(offers)
+    return conclude(round, picks, _left(lines, round.order))
+
+
+def _offers(lines: list[Line], order: Order) -> Offers:
+    """One heap a project; one for all where no key belongs to projects."""
+    heaps: dict[str, Heap] = {}
+    for line in lines:
+        project = line.key.project if order.by_project else ""
+        heaps.setdefault(project, []).append((line.rank, line))
+    for heap in heaps.values():
+        heapify(heap)
+    offers = [(_place(heap, order), heap) for heap in heaps.values()]
+    heapify(offers)
+    return offers
+
+
+def _offer_again(offers: Offers, order: Order) -> None:
+    """The best offer has changed: put it where it now belongs."""
+    heap = offers[0][1]
+    if heap:
+        heapreplace(offers, (_place(heap, order), heap))
+    else:
+        heappop(offers)
+
+
+def _place(heap: Heap, order: Order) -> tuple[Any, ...]:
+    rank, line = heap[0]
+    return order.full(rank, line.key.project)
+
+
+def _left(lines: list[Line], order: Order) -> list[Left]:
+    """The lanes of which something is left, in the order of their heads."""
+    rest = [line for line in lines if line.taken < line.count]
+    if order.by_project:
+        rest.sort(key=lambda line: order.full(line.rank, line.key.project))
+    else:
+        rest.sort(key=lambda line: line.rank)
+    return [line.left() for line in rest]

@@ -1,0 +1,228 @@
+"""Round: what one planning round knows and has taken so far; both planners work on it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fairlead.lifecycle.reclaim import expired, status_after_loss
+from fairlead.model.instant import Instant
+from fairlead.model.lane import Entry, Lane, LaneKey, Shape, shape_of
+from fairlead.model.plan import Hold, Pick, Reclaim, Room
+from fairlead.model.resources import Pool
+from fairlead.model.snapshot import InFlight, Snapshot
+from fairlead.planner import readiness
+from fairlead.planner.gates import GATES
+from fairlead.planner.gates.cooldown import PROBE_TIME
+from fairlead.planner.ledger import Ledger
+from fairlead.planner.order import Order
+from fairlead.planner.rules import LaneRules, Rules
+from fairlead.planner.scoring import score
+from fairlead.planner.share import Flight, Share
+from fairlead.planner.staff import Staff
+from fairlead.policy.policy import Policy
+
+
+class Owner(NamedTuple):
+    """The overdue task for which something is reserved."""
+
+    lane: LaneRules
+    task: str
+
+
+class Round:
+    """Ends what has expired, enters what is in flight, and then takes picks one by one."""
+
+    def __init__(self, snapshot: Snapshot, policy: Policy, now: Instant) -> None:
+        self.snapshot, self.policy, self.now = snapshot, policy, now
+        self.ignores_room = False  # while it is asked who is present
+        self.rules = Rules(snapshot, policy, now)
+        self.ledger = Ledger()
+        self.staff = Staff(snapshot.workers, policy.caps.get("all"), self.ledger)
+        self.resting = {pool.name: pool for pool in snapshot.pools.values() if pool.hits}
+        self.resting |= {p.name: p for p in snapshot.pools.values() if (p.until or 0) > now}
+        self._history = {(row.project, row.kind, row.agent): row for row in snapshot.history}
+        self.reclaims: list[Reclaim] = []
+        self._flights: list[Flight] = []
+        for each in snapshot.in_flight:
+            if expired(each, now):
+                status = status_after_loss(each, policy, each.stop_requested)
+                self.reclaims.append(Reclaim(each.task, each.lease.id, status))
+            else:
+                self._enter_in_flight(each)
+        self.room = self._room()
+        self.free = self.room.free  # counts down with every pick
+        self.lanes, self.waiting = readiness.admit(snapshot, policy, now)
+        self._preferred: dict[tuple[str, str], int] = {}
+        self._count_preferences()
+        self.share = Share(snapshot, policy, self._flights, self._active())
+        self.order = Order(policy, now, self.share)
+        self.reserved_locks: dict[str, Owner] = {}
+        self.reserved_workspaces: dict[tuple[str, str], Owner] = {}
+        if policy.overdue.after is not None:
+            self._reserve_for_overdue()
+        if policy.share.mode == "virtual-time":
+            self.share.arrive(self._present())
+        self.batch_begun, self.batch_left = self._batch()
+
+    # What gates and planners ask.
+
+    def first_hold(self, lane: LaneRules) -> Hold | None:
+        """The first hold of a lane; None: it may start."""
+        for gate in GATES:
+            for hold in gate(lane, self):
+                return hold
+        return None
+
+    def all_holds(self, lane: LaneRules) -> list[Hold]:
+        """Every hold of a lane, in the order of the gates."""
+        return [hold for gate in GATES for hold in gate(lane, self)]
+
+    def _room(self) -> Room:
+        """Room under cap `all` and in the slots, the smaller; None: no limit."""
+        cap = self.policy.caps.get("all")
+        bounds = [self.staff.free_slots(), None if cap is None else cap - self.ledger.total]
+        free = min((bound for bound in bounds if bound is not None), default=None)
+        return Room(cap, self.ledger.total, None if free is None else max(0, free))
+
+    def is_full(self) -> bool:
+        """Whether nothing more may start, whatever it is."""
+        return self.batch_left == 0 or self.free == 0
+
+    def estimate(self, lane: LaneKey, entry_estimate: int | None) -> int:
+        """Tokens that an attempt will use: the caller's guess, history, or the policy's number."""
+        if entry_estimate is not None:
+            return entry_estimate
+        row = self._history.get((lane.project, lane.kind, lane.agent))
+        return row.estimate if row else self.policy.share.default_estimate
+
+    def free_workspaces(self, lane: LaneRules) -> list[str]:
+        """The workspaces of its project that it may take, best first."""
+        names = self.snapshot.projects[lane.project].workspaces or ()
+        free = [name for name in names if self._is_free(lane, name)]
+        return sorted(free, key=lambda name: (self._preferred.get((lane.project, name), 0), name))
+
+    def take(self, lane: LaneKey, rules: LaneRules, entry: Entry) -> Pick:
+        """Pick this task: everything that it takes is entered at once."""
+        worker = self.staff.choose(rules)
+        workspace = self._workspace_for(rules)
+        estimate = self.estimate(lane, entry.estimate)
+        numbers = self.share.numbers(lane.project)
+        self._enter(entry.task, rules, worker, workspace, estimate)
+        if self.free is not None:
+            self.free -= 1
+        if lane.pool in self.resting:
+            self.ledger.probes.setdefault(lane.pool, []).append(self.now)
+        if lane.workspace is not None:
+            self._preferred[lane.project, lane.workspace] -= 1
+        self.share.take(lane.project, estimate)
+        if self.batch_left is not None:
+            self.batch_left -= 1
+        parts = score(lane, self.order.since(entry), self.policy.score, self.now)
+        return Pick(entry.task, lane, worker, workspace, estimate, parts, numbers)
+
+    # How a round begins.
+
+    def _enter_in_flight(self, each: InFlight) -> None:
+        lease = each.lease
+        estimate = self.estimate(each.lane, lease.estimate)
+        left = max(0, estimate - lease.used)
+        rules = self.rules.of(shape_of(each.lane))
+        self._enter(each.task, rules, lease.worker, each.workspace, left)
+        self._flights.append(Flight(each.lane.project, estimate, lease.used))
+        pool = self.resting.get(each.lane.pool or "")
+        if pool is not None and (lease.started_at or 0) >= (pool.until or 0):
+            self._probe(pool, lease.started_at or 0, lease.used)
+
+    def _probe(self, pool: Pool, started_at: Instant, used: int) -> None:
+        """A probe that reported usage, or ran long enough, has proved its pool healthy."""
+        if pool.until is not None and pool.until > self.now:
+            return
+        if used or self.now - started_at >= PROBE_TIME:
+            del self.resting[pool.name]
+        else:
+            self.ledger.probes.setdefault(pool.name, []).append(started_at)
+
+    def _enter(
+        self, task: str, lane: LaneRules, worker: str | None, workspace: str | None, tokens: int
+    ) -> None:
+        self.ledger.enter(task, lane.scopes, worker)
+        for lock in lane.locks:
+            self.ledger.locks.setdefault(lock, task)
+        if workspace is not None:
+            self.ledger.workspaces[lane.project, workspace] = task
+        if self.rules.budgets:
+            row = self._history.get((lane.project, lane.kind, lane.agent))
+            usd = tokens * row.usd // row.tokens if row and row.tokens else 0
+            self.ledger.reserve(lane.scopes, tokens, usd)
+
+    def _count_preferences(self) -> None:
+        for lane in self.lanes:
+            if lane.key.workspace is not None:
+                place = (lane.key.project, lane.key.workspace)
+                self._preferred[place] = self._preferred.get(place, 0) + lane.count
+
+    def _active(self) -> frozenset[str]:
+        """The active projects that have ready work, held or not."""
+        names = {lane.key.project for lane in self.lanes if lane.count}
+        paused = self.rules.pauses
+        return frozenset(name for name in names if f"project:{name}" not in paused)
+
+    def _present(self) -> frozenset[str]:
+        """The projects of which a lane passes every gate but cap `all`, free slots and batch."""
+        self.ignores_room = True
+        found: set[str] = set()
+        asked: set[Shape] = set()
+        for lane in self.lanes:
+            shape = lane.shape
+            if shape.project not in found and shape not in asked:
+                asked.add(shape)
+                if self.first_hold(self.rules.of(shape)) is None:
+                    found.add(shape.project)
+        self.ignores_room = False
+        return frozenset(found)
+
+    def _reserve_for_overdue(self) -> None:
+        """The oldest overdue lane of each project that only locks or a workspace hold keeps them."""
+        age_from = self.policy.score.age_from
+        heads = [(lane, lane.in_order(age_from)[0]) for lane in self.lanes]
+        heads = [pair for pair in heads if self.order.overdue(pair[1])]
+        heads.sort(key=lambda pair: (self.order.since(pair[1]), pair[1].seq))
+        found: dict[str, Lane] = {}
+        asked: set[Shape] = set()
+        for lane, _ in heads:
+            shape = lane.shape
+            if shape.project not in found and shape not in asked:
+                asked.add(shape)
+                gates = {hold.gate for hold in self.all_holds(self.rules.of(shape))}
+                if gates and gates <= {"locks", "workspace"}:
+                    found[shape.project] = lane
+        for lane in found.values():
+            self._reserve(lane)
+
+    def _reserve(self, lane: Lane) -> None:
+        rules = self.rules.of(lane.shape)
+        owner = Owner(rules, lane.in_order(self.policy.score.age_from)[0].task)
+        workspace = self._workspace_for(rules)
+        if workspace is not None:
+            self.reserved_workspaces.setdefault((rules.project, workspace), owner)
+        for lock in rules.locks:
+            self.reserved_locks.setdefault(lock, owner)
+
+    def _workspace_for(self, lane: LaneRules) -> str | None:
+        """The workspace that a task of this lane takes: the preferred, or the least preferred one."""
+        if lane.workspace is not None or self.snapshot.projects[lane.project].workspaces is None:
+            return lane.workspace
+        return next(iter(self.free_workspaces(lane)), None)
+
+    def _is_free(self, lane: LaneRules, name: str) -> bool:
+        place = (lane.project, name)
+        owner = self.reserved_workspaces.get(place)
+        return place not in self.ledger.workspaces and (owner is None or owner.lane is lane)
+
+    def _batch(self) -> tuple[Instant, int | None]:
+        """When the interval of the batch began, and how many more may start in it."""
+        batch, since = self.policy.capacity.batch, self.snapshot.batch_since
+        if since is not None and self.now >= since + self.policy.cycle.interval:
+            return self.now, batch
+        left = None if batch is None else max(0, batch - self.snapshot.batch_started)
+        return (self.now if since is None else since), left

@@ -1,0 +1,12 @@
+"""Whoever waits longer scores more, up to a limit."""
+
+from __future__ import annotations
+
+from fairlead.model.instant import MINUTE, Instant
+from fairlead.policy.policy import Score
+
+
+def term(since: Instant, rules: Score, now: Instant) -> int:
+    """Whole minutes, never negative: a clock that is ahead gives age 0."""
+    minutes = max(0, (now - since) // MINUTE)
+    return min(minutes * rules.age_per_minute, rules.age_max)

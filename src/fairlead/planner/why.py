@@ -1,0 +1,186 @@
+"""Why: everything that holds a task, its place, and the smallest changes that would start it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from heapq import merge
+from itertools import combinations
+from typing import Any
+
+from fairlead.model.errors import NotFound
+from fairlead.model.instant import Instant
+from fairlead.model.lane import Lane, shape_of
+from fairlead.model.plan import Hold, ScoreParts
+from fairlead.model.snapshot import Snapshot, Waiting
+from fairlead.model.task import Status
+from fairlead.planner import changes, readiness
+from fairlead.planner.changes import RAISE_MAX, Change, World
+from fairlead.planner.conclude import batch_hold
+from fairlead.planner.lanes import WindowUsedUp, play
+from fairlead.planner.order import Rank
+from fairlead.planner.round import Round
+from fairlead.planner.scoring import score
+from fairlead.policy.policy import Policy
+
+#: Places are exact up to here; this many of those ahead are named; this many pairs are tried.
+PLACES_MAX = 1000
+AHEAD_SHOWN = 10
+PAIRS_MAX = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The answer for one task."""
+
+    task: str
+    status: Status
+    verdict: str
+    holds: tuple[Hold, ...] = ()
+    position: int | None = None
+    ahead: tuple[str, ...] = ()
+    score: ScoreParts | None = None
+    share: dict[str, Any] | None = None
+    would_start_if: tuple[Change, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """As every interface shows it."""
+        parts = self.score
+        return {
+            "task": self.task,
+            "status": str(self.status),
+            "verdict": self.verdict,
+            "holds": [hold.document() for hold in self.holds],
+            "position": self.position,
+            "ahead": list(self.ahead),
+            "score": {"total": parts.total} | parts.document() if parts else None,
+            "share": self.share,
+            "would_start_if": [change.document() for change in self.would_start_if],
+            "starts": None,
+        }
+
+
+def why(snapshot: Snapshot, policy: Policy, now: Instant, task: str) -> Why:
+    """Why this task does not run, or that it does."""
+    for each in snapshot.in_flight:
+        if each.task == task:
+            on = f" on {each.lease.worker}" if each.lease.worker else ""
+            return Why(task, each.status, f"{each.status}{on}")
+    if task in snapshot.ended:
+        status = snapshot.ended[task]
+        tail = "; only `retry` puts it back" if status is Status.PARKED else ""
+        return Why(task, status, f"{status}{tail}")
+    return explain(snapshot, policy, now, _find(snapshot, task))
+
+
+def explain(snapshot: Snapshot, policy: Policy, now: Instant, subject: Waiting) -> Why:
+    """Why this queued task does not start now."""
+    round = Round(snapshot, policy, now)
+    position, ahead = _place(round, subject)
+    share = {"project": subject.lane.project} | round.share.numbers(subject.lane.project)
+    plan = play(round)
+    parts = score(subject.lane, round.order.since(subject.entry), policy.score, now)
+    task = subject.entry.task
+    if any(pick.task == task for pick in plan.picks):
+        found = Why(task, Status.QUEUED, "starts now", (), position, ahead, parts, share)
+        return found
+    lane = round.rules.of(shape_of(subject.lane))
+    waits = list(readiness.waits(subject, policy, now))
+    holds = waits + round.all_holds(lane)
+    if not holds or round.batch_left == 0:
+        holds.append(batch_hold(round) if round.batch_left == 0 else _behind(ahead))
+    verdict = f"{'waiting' if waits else 'held'}: {holds[0].reason}"
+    tries = _Tries((snapshot, policy, now), subject, round, holds)
+    return Why(
+        task, Status.QUEUED, verdict, tuple(holds), None if waits else position,
+        () if waits else ahead, parts, share, tuple(tries.smallest()),
+    )  # fmt: skip
+
+
+class _Tries:
+    """Plans again under changes, and keeps those that start the task."""
+
+    def __init__(self, world: World, subject: Waiting, round: Round, holds: list[Hold]) -> None:
+        self._world, self._subject, self._round, self._holds = world, subject, round, holds
+        self._lane = round.rules.of(shape_of(subject.lane))
+
+    def smallest(self) -> list[Change]:
+        """Each single change that starts it; where there is none, the first pair that does."""
+        singles = self._singles()
+        found = [change for change in singles if self._starts(change)]
+        found += self._raised()
+        if found:
+            return found
+        singles += [make(base + step) for make, base, step in self._limits()]
+        for first, second in list(combinations(singles, 2))[:PAIRS_MAX]:
+            pair = changes.both(first, second)
+            if self._starts(pair):
+                return [pair]
+        return []
+
+    def _singles(self) -> list[Change]:
+        found = list(changes.of_time_and_tasks(self._subject, self._holds, self._world[2]))
+        return found + list(changes.of_pauses(self._lane, self._round))
+
+    def _limits(self) -> Iterator[tuple[Callable[[int], Change], int, int]]:
+        return changes.of_limits(self._lane, self._round)
+
+    def _raised(self) -> Iterator[Change]:
+        """Limits raised just as far as it takes, found by doubling and then halving."""
+        for make, base, step in self._limits():
+            enough, short = 1, 0
+            while enough <= RAISE_MAX and not self._starts(make(base + enough * step)):
+                short, enough = enough, enough * 2
+            if enough > RAISE_MAX:
+                continue
+            while enough - short > 1:
+                middle = (enough + short) // 2
+                if self._starts(make(base + middle * step)):
+                    enough = middle
+                else:
+                    short = middle
+            yield make(base + enough * step)
+
+    def _starts(self, change: Change) -> bool:
+        try:
+            plan = play(Round(*change.to(self._world)))
+        except WindowUsedUp:
+            return False
+        return any(pick.task == self._subject.entry.task for pick in plan.picks)
+
+
+def _find(snapshot: Snapshot, task: str) -> Waiting:
+    for waiting in snapshot.waiting:
+        if waiting.entry.task == task:
+            return waiting
+    for lane in snapshot.lanes:
+        for entry in lane.by_ready:
+            if entry.task == task:
+                return Waiting(lane.key, entry)
+    raise NotFound(f"no task {task!r}", "`fairlead list` shows what there is.")
+
+
+def _place(round: Round, subject: Waiting) -> tuple[int | None, tuple[str, ...]]:
+    """Its rank among the ready tasks of its project, and the first of those ahead."""
+    lanes = [lane for lane in round.lanes if lane.key.project == subject.lane.project]
+    ahead: list[str] = []
+    for rank, task in merge(*(_ranked(round, lane) for lane in lanes)):
+        if task is None or len(ahead) >= PLACES_MAX:
+            break
+        if task == subject.entry.task:
+            return len(ahead) + 1, tuple(ahead[:AHEAD_SHOWN])
+        ahead.append(task)
+    return None, tuple(ahead[:AHEAD_SHOWN])
+
+
+def _ranked(round: Round, lane: Lane) -> Iterator[tuple[Rank, str | None]]:
+    """A lane's tasks with their rank; None where the snapshot holds no more of them."""
+    entries = lane.in_order(round.policy.score.age_from)
+    for entry in entries:
+        yield round.order.rank(lane.key, entry), entry.task
+    if len(entries) < lane.count:
+        yield round.order.rank(lane.key, entries[-1]), None
+
+
+def _behind(ahead: tuple[str, ...]) -> Hold:
+    return Hold("order", "behind", "others of its lane start first", None, ahead)
