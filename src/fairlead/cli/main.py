@@ -1,0 +1,137 @@
+"""`fairlead`: a group whose verbs are imported when they are called."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from fairlead import __version__
+from fairlead.cli.options import Call, common
+from fairlead.cli.output import print_error
+from fairlead.model.errors import FairleadError, Invalid, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Verb -> the line that the list of verbs shows; the file in this folder has the verb's name.
+VERBS = {
+    "plan": "What would start now, and why the rest waits.",
+    "policy": "The rules: show, check, compare, choose, change.",
+    "why": "Why one task does not start, and what would start it.",
+}
+
+INTERRUPTED, TERMINATED = 130, 143
+
+
+class Verbs(click.Group):
+    """The verbs by name; asking for the list imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All verbs, by name."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb's own command, from its own file."""
+        if cmd_name not in VERBS:
+            return None
+        module = import_module(f"fairlead.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """A verb that is misspelled gets the nearest one."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            raise Invalid(f"no such verb: {args[0]!r}", did_you_mean(args[0], VERBS), code="usage")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of verbs, without importing them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(
+    cls=Verbs,
+    name="fairlead",
+    subcommand_metavar="VERB [ARGUMENTS]...",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@common
+@click.version_option(__version__, message="fairlead %(version)s")
+@click.pass_context
+def fairlead(context: click.Context) -> None:
+    """The scheduler for coding agents: a queue, and a reason for every decision.
+
+    \b
+    Example:
+      fairlead plan --scenario examples/balanced.toml
+    """
+    context.ensure_object(Call)
+
+
+class _Terminated(BaseException):
+    """SIGTERM arrived."""
+
+
+def main() -> NoReturn:
+    """The console script."""
+    signal.signal(signal.SIGTERM, _terminate)
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """One command; every error becomes its exit code, and a document with `--json`."""
+    as_json = wants_json(arguments)
+    try:
+        code = fairlead.main(list(arguments), prog_name="fairlead", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "", err=True)
+        return 2
+    except click.ClickException as error:
+        return print_error(_usage(error), as_json)
+    except FairleadError as error:
+        return print_error(error, as_json)
+    except BrokenPipeError:
+        return 0
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except _Terminated:
+        return TERMINATED
+    except Exception as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        return print_error(_bug(error), as_json)
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether `--json` stands among the options, before any `--`."""
+    ours = list(arguments)
+    return "--json" in (ours[: ours.index("--")] if "--" in ours else ours)
+
+
+def _usage(error: click.ClickException) -> Invalid:
+    hint = ""
+    if isinstance(error, click.UsageError) and error.ctx:
+        hint = f"See {error.ctx.command_path} --help."
+    return Invalid(error.format_message(), hint, code="usage")
+
+
+def _bug(error: Exception) -> FairleadError:
+    message = f"{type(error).__name__}: {error}"
+    return FairleadError(message, "This is a bug in Fairlead; the trace above helps.", "internal")
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    raise _Terminated

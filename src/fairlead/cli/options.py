@@ -1,0 +1,88 @@
+"""The four options that every verb takes, before it and after it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from fairlead.clock import Clock, FixedClock, SystemClock
+from fairlead.model.errors import FairleadError
+from fairlead.model.instant import parse_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairlead.model.instant import Instant
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+
+
+@dataclass(slots=True)
+class Call:
+    """What one command was told, whichever verb it is."""
+
+    home: Path | None = None
+    db: str | None = None
+    json: bool = False
+    clock: Clock = field(default_factory=SystemClock)
+
+    @property
+    def fixed_now(self) -> Instant | None:
+        """The time that `--now` gave, if it did."""
+        return self.clock.at if isinstance(self.clock, FixedClock) else None
+
+    @property
+    def policy_file(self) -> Path:
+        """The policy file of the home folder."""
+        return (self.home or default_home()) / "policy.toml"
+
+
+def default_home() -> Path:
+    """`FAIRLEAD_HOME`, else a folder among the user's state."""
+    named = os.environ.get("FAIRLEAD_HOME")
+    if named:
+        return Path(named)
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "fairlead"
+
+
+def common(command: _F) -> _F:
+    """Give a command the four options; what stands after the verb wins."""
+    options = (
+        ("--home", {"metavar": "DIR", "help": "Folder of the store and the policy."}),
+        ("--db", {"metavar": "URL", "help": "Another store than the one in the home folder."}),
+        ("--json", {"is_flag": True, "default": None, "help": "One JSON document on stdout."}),
+        ("--now", {"metavar": "TIME", "help": "Act as if it were this time (RFC 3339)."}),
+    )
+    for name, settings in reversed(options):
+        option: Any = click.option(name, expose_value=False, callback=_keep, **settings)
+        command = option(command)
+    return command
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value is None:
+        return
+    call = context.ensure_object(Call)
+    if parameter.name == "home":
+        call.home = Path(value)
+    elif parameter.name == "db":
+        call.db = value
+    elif parameter.name == "json":
+        call.json = value
+    else:
+        call.clock = FixedClock(_time(value))
+
+
+def _time(text: str) -> Instant:
+    try:
+        return parse_instant(text)
+    except FairleadError as error:
+        raise click.BadParameter(error.message, param_hint="--now") from error
+
+
+pass_call = click.make_pass_decorator(Call, ensure=True)

@@ -1,0 +1,152 @@
+"""What goes to the screen: one JSON document, or aligned text with colour on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import textwrap
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from fairlead.model.instant import DAY, HOUR, MINUTE, SECOND, Instant, Micros, show_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fairlead.model.errors import FairleadError
+
+#: Everything that could move a cursor, recolour or reorder a terminal's text.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: The same, where JSON would let it through.
+_RAW_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+WIDTH_MAX = 100
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """One document on standard output."""
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    write(_RAW_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+
+def print_error(error: FairleadError, as_json: bool) -> int:
+    """An error where it belongs; the exit code is returned."""
+    if as_json:
+        print_json(error.document())
+        return error.exit_code
+    lines = [safe(line) for line in error.message.splitlines()] or [""]
+    hint = f"\nhint: {safe(error.hint)}" if error.hint else ""
+    label = paint("error:", "red", stream=sys.stderr)
+    print(f"{label} " + "\n       ".join(lines) + hint, file=sys.stderr)
+    return error.exit_code
+
+
+def write(text: str) -> None:
+    """Text on standard output; what its encoding cannot show is escaped."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def safe(text: object) -> str:
+    """Text of users with control characters made visible: an escape becomes `\\x1b`."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
+
+
+def has_colour(stream: Any = None) -> bool:
+    """Colour only on a terminal, and never against the user's wish."""
+    stream = sys.stdout if stream is None else stream
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(stream.isatty())
+
+
+def paint(text: str, *styles: str, stream: Any = None) -> str:
+    """Text in a style, where there is colour."""
+    if not text or not has_colour(stream):
+        return text
+    return f"\x1b[{';'.join(_CODES[style] for style in styles)}m{text}\x1b[0m"
+
+
+def width() -> int:
+    """Columns to fill; the same for everybody who is not a terminal."""
+    return min(WIDTH_MAX, max(40, shutil.get_terminal_size((WIDTH_MAX, 24)).columns))
+
+
+def wrapped(text: str, indent: int, first: str = "") -> str:
+    """A paragraph that fits the width; `first` stands in the place of the first indent."""
+    lead = first or " " * indent
+    return textwrap.fill(
+        text,
+        width(),
+        initial_indent=lead,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def cells(text: str) -> int:
+    """How many columns a text takes."""
+    return sum(
+        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
+        for letter in text
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[int] = ()) -> str:
+    """Columns that stand under each other; those in `right` are numbers; the last one wraps."""
+    texts = [[safe(cell) for cell in row] for row in rows]
+    widths = [max(cells(row[at]) for row in [list(head), *texts]) for at in range(len(head))]
+    start = 2 + sum(each + 2 for each in widths[:-1])
+    lines = [paint(_line(head, widths, right).rstrip(), "dim")]
+    for row in texts:
+        fixed = _line(row[:-1], widths, right) + "  "
+        lines.append(wrapped(row[-1], start, fixed) if row[-1] else fixed)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
+    padded = []
+    for at, cell in enumerate(row):
+        gap = " " * (widths[at] - cells(cell))
+        padded.append(gap + cell if at in right else cell + gap)
+    return "  " + "  ".join(padded)
+
+
+def about(length: Micros) -> str:
+    """A length as people say it: at most two units, rounded down."""
+    units = (("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND))
+    parts: list[str] = []
+    for name, size in units:
+        count, length = divmod(length, size)
+        if count or parts:
+            parts.append(f"{count}{name}" if count else "")
+        if len(parts) == 2:
+            break
+    return " ".join(part for part in parts if part) or "less than 1s"
+
+
+def until_text(when: Instant, now: Instant) -> str:
+    """`in 5m`, `2h ago`, `now`."""
+    if when == now:
+        return "now"
+    return f"in {about(when - now)}" if when > now else f"{about(now - when)} ago"
+
+
+def relative(when: Instant, now: Instant) -> str:
+    """`in 5m (2026-01-30T12:05:00Z)`, `2h ago (…)`."""
+    return f"{until_text(when, now)} ({show_instant(when)})"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 task`, `3 tasks`, `no task`."""
+    return f"{number or 'no'} {noun}{'s' if number > 1 else ''}"
+
+
+def listed(ids: Sequence[str], total: int | None = None) -> str:
+    """Names with commas, and how many are not named."""
+    rest = 0 if total is None else total - len(ids)
+    return ", ".join(ids) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,72 @@
+"""`fairlead plan`: what would start now, and why the rest waits."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import count, print_json, safe, write
+from fairlead.model.errors import Invalid
+from fairlead.service import plans
+
+if TYPE_CHECKING:
+    from fairlead.service.scenario import Scenario
+
+
+@click.command("plan")
+@click.option("--scenario", metavar="FILE", help="A situation to plan (TOML or JSON); - is stdin.")
+@click.option(
+    "--check", is_flag=True, help="Compare with the file's [expect]; exit 1 if it differs."
+)
+@click.option(
+    "--planner",
+    type=click.Choice(plans.PLANNERS),
+    default="lanes",
+    help="lanes is quick; reference looks at every task. They agree.",
+)
+@common
+@pass_call
+def command(call: Call, scenario: str | None, check: bool, planner: str) -> int:
+    """What would start now, in order, and why the rest waits. Changes nothing.
+
+    \b
+    Example:
+      fairlead plan --scenario examples/balanced.toml
+      fairlead plan --scenario examples/depth-first.toml --check
+      fairlead --json plan --scenario - < situation.json
+    """
+    situation = read_scenario(call, scenario)
+    plan = plans.plan_scenario(situation, planner)
+    differences = plans.check_scenario(situation, plan) if check else []
+    if call.json:
+        document = plans.plan_document(plan, situation.snapshot, situation.policy)
+        print_json(document | ({"differences": differences} if check else {}))
+    elif check:
+        said = "\n".join(safe(each) for each in differences)
+        write(f"{said}\n" if said else f"as expected: {_size(situation)}\n")
+    else:
+        from fairlead.cli.plan_text import plan_text
+
+        write(plan_text(plan, situation.policy) + "\n")
+    return 1 if differences else 0
+
+
+def read_scenario(call: Call, name: str | None) -> Scenario:
+    """The situation in a file or on standard input; `--now` plans it at another time."""
+    from fairlead.service.scenario import load, parse
+
+    if name is None:
+        hint = "Add --scenario FILE, such as --scenario examples/balanced.toml."
+        raise Invalid("there is nothing to plan: no scenario was given", hint, code="usage")
+    if name == "-":
+        return parse(sys.stdin.buffer.read(), "stdin", call.fixed_now)
+    return load(Path(name), call.fixed_now)
+
+
+def _size(situation: Scenario) -> str:
+    picks = situation.expect.picks
+    return count(len(picks), "pick") if picks is not None else "no picks were named"

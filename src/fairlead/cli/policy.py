@@ -1,0 +1,149 @@
+"""`fairlead policy`: the rules as data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import paint, print_json, safe, table, write
+from fairlead.service import policies
+
+
+@click.group("policy")
+@common
+def command() -> None:
+    """The rules by which it is decided what starts.
+
+    \b
+    Example:
+      fairlead policy show
+      fairlead policy set caps.all=8
+    """
+
+
+@command.command("show")
+@click.argument("policy", required=False, metavar="[PRESET|FILE]")
+@common
+@pass_call
+def show(call: Call, policy: str | None) -> None:
+    """The policy in force: every key, its value, and where that came from.
+
+    \b
+    Example:
+      fairlead policy show
+      fairlead policy show depth-first
+    """
+    document = policies.show(call.policy_file) if policy is None else policies.show_named(policy)
+    if call.json:
+        print_json(document)
+        return
+    source = document["file"] or "no policy file"
+    title = paint(f"Policy {document['preset']}", "bold") + safe(f" ({source})")
+    rows = [(row["key"], _value(row["value"]), row["origin"]) for row in document["keys"]]
+    write(f"{title}\n\n{table(('key', 'value', 'from'), rows)}\n")
+
+
+@command.command("check")
+@click.argument("file", metavar="FILE")
+@common
+@pass_call
+def check(call: Call, file: str) -> None:
+    """Whether a policy file can be used; otherwise all that is wrong with it, and exit 2.
+
+    \b
+    Example:
+      fairlead policy check policy.toml
+    """
+    document = policies.check(Path(file))
+    if call.json:
+        print_json(document)
+    else:
+        write(f"{safe(file)} is a good policy, based on {document['preset']}\n")
+
+
+@command.command("diff")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@common
+@pass_call
+def diff(call: Call, a: str, b: str) -> None:
+    """The keys in which two policies differ; each is a preset or a file.
+
+    \b
+    Example:
+      fairlead policy diff balanced depth-first
+    """
+    document = policies.diff(a, b)
+    if call.json:
+        print_json(document)
+        return
+    rows = [(row["key"], _value(row["a"]), _value(row["b"])) for row in document["differences"]]
+    write(f"{table(('key', a, b), rows)}\n" if rows else "no difference\n")
+
+
+@command.command("presets")
+@common
+@pass_call
+def presets(call: Call) -> None:
+    """The policies that come with Fairlead.
+
+    \b
+    Example:
+      fairlead policy presets
+    """
+    document = policies.presets()
+    if call.json:
+        print_json(document)
+        return
+    rows = [(row["name"], row["about"]) for row in document["presets"]]
+    write(f"{table(('preset', 'about'), rows)}\n")
+
+
+@command.command("use")
+@click.argument("preset", metavar="PRESET")
+@common
+@pass_call
+def use(call: Call, preset: str) -> None:
+    """Use a preset from now on; the policy file before it is kept beside it.
+
+    \b
+    Example:
+      fairlead policy use depth-first
+    """
+    document = policies.use(call.policy_file, preset)
+    if call.json:
+        print_json(document)
+        return
+    kept = f"; the file before it is {document['backup']}" if document["backup"] else ""
+    write(safe(f"{document['file']} uses preset {preset}{kept}") + "\n")
+
+
+@command.command("set")
+@click.argument("settings", metavar="KEY=VALUE...", nargs=-1, required=True)
+@common
+@pass_call
+def change(call: Call, settings: tuple[str, ...]) -> None:
+    """Change keys of the policy file and keep its comments; a bad value changes nothing.
+
+    \b
+    Example:
+      fairlead policy set caps.all=8
+      fairlead policy set 'caps."kind:review"=1' overdue.after=12h
+    """
+    document = policies.change(call.policy_file, settings)
+    if call.json:
+        print_json(document)
+        return
+    rows = [(row["key"], _value(row["a"]), _value(row["b"])) for row in document["differences"]]
+    write(f"{table(('key', 'before', 'now'), rows)}\n" if rows else "nothing changed\n")
+
+
+def _value(value: Any) -> str:
+    """A value in one line: words side by side, tables as JSON."""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return " ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,63 @@
+"""Planning as an operation: the same document for every interface."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairlead.model.errors import NotFound, did_you_mean
+from fairlead.planner.digest import digests
+from fairlead.service import SCHEMA
+from fairlead.service.scenario.expect import check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairlead.model.instant import Instant
+    from fairlead.model.plan import Plan
+    from fairlead.model.snapshot import Snapshot
+    from fairlead.planner.why import Why
+    from fairlead.policy.policy import Policy
+    from fairlead.service.scenario.read import Scenario
+
+PLANNERS = ("lanes", "reference")
+
+
+def plan_document(plan: Plan, snapshot: Snapshot, policy: Policy) -> dict[str, Any]:
+    """A plan as every interface gives it, with the digests of what it was made from."""
+    named = digests(snapshot, policy, plan)
+    return {"schema": SCHEMA, **plan.document(), "digests": named}
+
+
+def plan_scenario(scenario: Scenario, planner: str = "lanes") -> Plan:
+    """The plan of a hand-written situation, by either planner."""
+    return _planner(planner)(scenario.snapshot, scenario.policy, scenario.now)
+
+
+def check_scenario(scenario: Scenario, plan: Plan) -> list[str]:
+    """Where the plan differs from what the scenario expects."""
+    return check(scenario, plan)
+
+
+def why_scenario(scenario: Scenario, task_id: str) -> Why:
+    """Why one task of a hand-written situation does not start, or that it does."""
+    from fairlead.planner.why import why
+
+    ids = [task.id for task in scenario.tasks]
+    if task_id not in ids:
+        raise NotFound(f"there is no task {task_id!r}", did_you_mean(task_id, ids))
+    return why(scenario.snapshot, scenario.policy, scenario.now, task_id)
+
+
+def why_document(answer: Why) -> dict[str, Any]:
+    """An explanation as every interface gives it."""
+    return {"schema": SCHEMA, **answer.document()}
+
+
+def _planner(name: str) -> Callable[[Snapshot, Policy, Instant], Plan]:
+    if name == "reference":
+        from fairlead.planner import reference
+
+        return reference.plan
+    from fairlead.planner import lanes
+
+    return lanes.plan

@@ -1,0 +1,112 @@
+"""The policy as an operation: show, check, compare, choose, change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairlead.model.errors import Invalid
+from fairlead.policy import load
+from fairlead.policy.policy import Policy
+from fairlead.service import SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def show(path: Path) -> dict[str, Any]:
+    """The policy in force, each key with its value and where it came from."""
+    from fairlead.policy.origin import sources
+
+    return _shown(sources(path), str(path) if path.exists() else None)
+
+
+def show_named(what: str) -> dict[str, Any]:
+    """The same for a preset or another file."""
+    from fairlead.policy.origin import sources
+
+    if what in Policy.presets():
+        return _shown([load.preset_layer(what)], None)
+    named(what)
+    return _shown(sources(what), what)
+
+
+def _shown(layers: Sequence[load.Layer], file: str | None) -> dict[str, Any]:
+    from fairlead.policy.origin import explain
+
+    policy = Policy.of_layers(layers)
+    rows = [{"key": row.key, "value": row.value, "origin": row.origin} for row in explain(layers)]
+    return {
+        "schema": SCHEMA,
+        "preset": policy.preset_name,
+        "file": file,
+        "digest": policy.digest(),
+        "keys": rows,
+        "policy": policy.document(),
+    }
+
+
+def check(path: Path) -> dict[str, Any]:
+    """A policy file that can be used; otherwise an error that names all that is wrong with it."""
+    problems = load.problems(path)
+    if problems:
+        first = problems[0]
+        more = [problem.message for problem in problems[1:]]
+        message = "\n".join([first.message, *more])
+        raise Invalid(message, first.hint, code="invalid_policy")
+    policy = Policy.load(path)
+    return {
+        "schema": SCHEMA,
+        "file": str(path),
+        "ok": True,
+        "preset": policy.preset_name,
+        "digest": policy.digest(),
+    }
+
+
+def diff(a: str, b: str) -> dict[str, Any]:
+    """The keys in which two policies differ; each is a preset or a file."""
+    from fairlead.policy import edit
+
+    rows = edit.diff(named(a), named(b))
+    differences = [{"key": row.key, "a": row.a, "b": row.b} for row in rows]
+    return {"schema": SCHEMA, "a": a, "b": b, "differences": differences}
+
+
+def presets() -> dict[str, Any]:
+    """The shipped policies."""
+    rows = [{"name": name, "about": about} for name, about in Policy.presets().items()]
+    return {"schema": SCHEMA, "presets": rows}
+
+
+def use(path: Path, name: str) -> dict[str, Any]:
+    """Write a policy file that uses a preset; the file before it is kept."""
+    from fairlead.policy import edit
+
+    backup = edit.use_preset(path, name)
+    kept = None if backup is None else str(backup)
+    return {"schema": SCHEMA, "file": str(path), "preset": name, "backup": kept}
+
+
+def change(path: Path, assignments: Sequence[str]) -> dict[str, Any]:
+    """Change keys (`caps.all=8`), one after the other, and keep every comment."""
+    from fairlead.policy import edit
+
+    before = Policy.load(path)
+    after = before
+    for assignment in assignments:
+        after = edit.set_key(path, assignment)
+    rows = [{"key": row.key, "a": row.a, "b": row.b} for row in edit.diff(before, after)]
+    return {"schema": SCHEMA, "file": str(path), "digest": after.digest(), "differences": rows}
+
+
+def named(what: str) -> Policy:
+    """The policy of a file, or a preset by its name."""
+    if what in Policy.presets():
+        return Policy.preset(what)
+    path = Path(what)
+    if path.exists() or path.suffix == ".toml" or "/" in what:
+        if not path.exists():
+            raise Invalid(f"{what}: there is no such file", "Give a file or the name of a preset.")
+        return Policy.load(path)
+    return Policy.preset(what)  # an error that names the nearest
