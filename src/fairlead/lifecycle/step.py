@@ -125,7 +125,7 @@ def _end(case: _Case) -> Step:
 
 
 def _succeeded(case: _Case) -> Step:
-    done = _cleared(case.task, status=Status.DONE)
+    done = _cleared(case.task, status=Status.DONE, ended_at=case.now)
     data = _attempt(case.task) | {"detail": case.detail}
     return Step(done, Outcome.SUCCEEDED, (("succeeded", data),), freed=True)
 
@@ -134,7 +134,7 @@ def _canceled(case: _Case) -> Step:
     """A cancel that was asked for is carried out: the attempt has ended."""
     task = case.task
     reason = stop_detail(task.stop_requested) or case.detail or "canceled"
-    canceled = _cleared(task, status=Status.CANCELED, reason=reason)
+    canceled = _cleared(task, status=Status.CANCELED, reason=reason, ended_at=case.now)
     data = _attempt(task) | {"reason": reason}
     return Step(canceled, Outcome.CANCELED, (("canceled", data),), freed=True)
 
@@ -187,7 +187,7 @@ def _given_back(case: _Case, outcome: Outcome) -> Step:
 
 def _cancel(case: _Case) -> Step:
     reason = case.detail or "canceled"
-    canceled = _cleared(case.task, status=Status.CANCELED, reason=reason)
+    canceled = _cleared(case.task, status=Status.CANCELED, reason=reason, ended_at=case.now)
     return Step(canceled, events=(("canceled", {"reason": reason}),))
 
 
@@ -238,7 +238,7 @@ def _late(case: _Case) -> Step:
     fence = case.task.lost_fence
     if fence is None or (case.lease is not None and case.lease.fence != fence):
         case.refuse("Its last attempt was not lost, or it was retried or leased again since.")
-    done = _cleared(case.task, status=Status.DONE)
+    done = _cleared(case.task, status=Status.DONE, ended_at=case.now)
     data = {"attempt": case.task.attempts, "fence": fence, "detail": case.detail, "late": True}
     return Step(done, Outcome.SUCCEEDED, (("succeeded", data),))
 
@@ -271,6 +271,7 @@ def _cleared(task: Task, **changes: Any) -> Task:
         "half_opened": False,
         "backoff_until": None,
         "parked_at": None,
+        "ended_at": None,
         "lost_fence": None,
         "reason": "",
         "stop_requested": "",

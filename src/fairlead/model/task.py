@@ -114,6 +114,7 @@ class Task:
     half_opened: bool = False  # parked by launch failures once, and tried again
     backoff_until: Instant | None = None
     parked_at: Instant | None = None
+    ended_at: Instant | None = None  # when it was done or canceled
     lost_fence: int | None = None  # of the attempt that was lost last: its late success counts
     reason: str = ""  # why it is parked or canceled
     stop_requested: str = ""  # why its attempt is being stopped

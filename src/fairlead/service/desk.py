@@ -1,0 +1,55 @@
+"""Desk: what every operation works with: the store, the policy, the settings, the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fairlead.clock import Clock
+from fairlead.model.errors import FairleadError
+from fairlead.model.instant import Instant
+from fairlead.policy.policy import Policy
+from fairlead.settings import Settings
+from fairlead.store.base import Reading, Store
+
+
+@dataclass(slots=True)
+class Desk:
+    """One per program; operations take it as their first argument."""
+
+    home: Path
+    store: Store
+    settings: Settings
+    clock: Clock
+    actor: str
+    warnings: list[str] = field(default_factory=list)  # for people, on standard error
+
+    @property
+    def policy_file(self) -> Path:
+        """The policy file of this home."""
+        return self.home / "policy.toml"
+
+    def now(self) -> Instant:
+        """The time that decides."""
+        return self.clock.now()
+
+    def policy(self) -> Policy:
+        """The policy in force; a broken file refuses whatever would decide or accept something."""
+        return Policy.load(self.policy_file)
+
+    def policy_for_reading(self, reading: Reading) -> Policy:
+        """The policy in force; with a broken file the last good one, and a warning."""
+        try:
+            return self.policy()
+        except FairleadError as error:
+            self.warnings.append(f"{error.message} (the last good policy is shown)")
+            digest = reading.value("policy")
+            text = reading.policy_text(str(digest)) if digest else None
+            return parse_recorded(text) if text else Policy.preset("balanced")
+
+
+def parse_recorded(text: str) -> Policy:
+    """A policy as decisions keep it."""
+    import json
+
+    return Policy.parse(json.loads(text), "recorded policy")

@@ -1,0 +1,142 @@
+"""Journal: what happens to tasks within one transaction, with everything that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fairlead.lifecycle.retry import half_open_at
+from fairlead.lifecycle.step import Step, step
+from fairlead.lifecycle.transitions import IllegalTransition
+from fairlead.model.event import Event, Happening
+from fairlead.model.instant import Instant
+from fairlead.model.snapshot import waits_of
+from fairlead.model.task import Lease, Status, Task
+from fairlead.planner import readiness
+from fairlead.policy.policy import Policy
+from fairlead.store.base import Placed, Reading, Writing
+
+#: How many of a task's last events an error tells.
+STORY_LENGTH = 10
+_ENDED = (Status.DONE, Status.PARKED, Status.CANCELED)
+_TIMERS = ("backoff", "not_before")
+
+
+def place(reading: Reading, task: Task, policy: Policy, now: Instant) -> Placed:
+    """Where a task stands now: in a lane, waiting for what, or neither."""
+    if task.status is Status.PARKED:
+        return Placed(task, "", half_open_at(task, policy))
+    if task.status is not Status.QUEUED:
+        return Placed(task)
+    named = (*task.needs, task.parent) if task.parent else task.needs
+    waiting = waits_of(task, reading.statuses(named) if named else {})
+    hold = next(readiness.waits(waiting, policy, now), None) if waiting else None
+    if hold is None:
+        return Placed(task)
+    timers = (task.backoff_until, task.not_before)
+    due = min((timer for timer in timers if timer is not None and timer > now), default=None)
+    return Placed(task, hold.code, due)
+
+
+class Journal:
+    """Collects changes and events; `close` writes them and follows what depends on them."""
+
+    def __init__(self, tx: Writing, policy: Policy, now: Instant, actor: str = "") -> None:
+        self.tx, self.policy, self.now, self.actor = tx, policy, now, actor
+        self._saves: dict[str, Task] = {}
+        self._events: list[Event] = []
+        self._ended: list[str] = []
+
+    def happen(
+        self,
+        task: Task,
+        happening: Happening,
+        *,
+        detail: str = "",
+        lease: Lease | None = None,
+        park: bool = False,
+    ) -> Step:
+        """One happening, by the transition table; refused with the task's story."""
+        try:
+            found = step(
+                task, happening, self.policy, self.now, detail=detail, lease=lease, park=park
+            )
+        except IllegalTransition as error:
+            story = self.tx.events(task=task.id, limit=STORY_LENGTH, last=True)
+            raise error.with_story(story) from None
+        self._saves[task.id] = found.task
+        for kind, data in found.events:
+            self.note(kind, found.task, **data)
+        if found.task.status is not task.status and found.task.status in _ENDED:
+            self._ended.append(task.id)
+        return found
+
+    def keep(self, task: Task) -> None:
+        """A change that is no happening."""
+        self._saves[task.id] = task
+
+    def note(self, kind: str, task: Task | None = None, **data: Any) -> None:
+        """A line for the event log."""
+        name, project = (task.id, task.project) if task else (None, data.pop("project", None))
+        if self.actor and "by" not in data:
+            data["by"] = self.actor
+        self._events.append(Event(0, self.now, kind, name, project, data))
+
+    def close(self) -> None:
+        """Write everything; tasks that waited for what has ended are placed anew."""
+        self._write()
+        while self._ended:
+            ended, self._ended = self._ended, []
+            for name in ended:
+                self._follow(name)
+            self._write()
+
+    def settle(self, task: Task) -> Placed:
+        """Place a queued task; one that has just become ready is ready since now, or its timer."""
+        placed = place(self.tx, task, self.policy, self.now)
+        if task.status is Status.QUEUED and not placed.wait and task.ready_since is None:
+            placed = Placed(_ready(task, self.now))
+        return placed
+
+    def _write(self) -> None:
+        if self._saves:
+            self.tx.save([self.settle(task) for task in self._saves.values()])
+            self._saves = {}
+        if self._events:
+            self.tx.log(self._events)
+            self._events = []
+
+    def _follow(self, name: str) -> None:
+        """A task has ended: what waits for it may be ready, or held, or canceled with it."""
+        names = self.tx.dependents(name)
+        ended = self.tx.statuses([name])[name]
+        cancels = ended is not Status.DONE and self.policy.readiness.upstream == "cancel"
+        for task in self.tx.tasks(names).values():
+            if task.status is not Status.QUEUED:
+                continue
+            if cancels:
+                self.happen(task, Happening.CANCEL, detail=f"upstream {name} is {ended}")
+                continue
+            self.keep(task)
+
+
+def _ready(task: Task, now: Instant) -> Task:
+    """A task that has just become ready: since its last timer, if that is what it waited for."""
+    named = task.needs or task.parent or task.artifacts or task.source_hold
+    timers = max(task.created_at, task.not_before or 0, task.backoff_until or 0)
+    return replace(task, ready_since=now if named else timers)
+
+
+def bring_in(journal: Journal, limit: int = 10_000) -> int:
+    """Tasks whose timer has passed: waiting ones become ready, parked ones try once more."""
+    brought = 0
+    while found := journal.tx.due(journal.now, limit):
+        for task, _, _ in found:
+            opens_at = half_open_at(task, journal.policy)
+            if task.status is Status.PARKED and opens_at is not None and opens_at <= journal.now:
+                journal.happen(task, Happening.HALF_OPEN)
+            else:
+                journal.keep(task)
+        brought += len(found)
+        journal.close()
+    return brought
