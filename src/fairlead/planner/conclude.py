@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TypeAlias
 
 from fairlead.model.instant import Instant
 from fairlead.model.plan import Held, Hold, Pick, Plan, Reason
 from fairlead.planner.round import Round
 from fairlead.planner.rules import LaneRules
 
-
-class Left(NamedTuple):
-    """A lane of which something is left over."""
-
-    lane: LaneRules
-    count: int
-    tasks: tuple[str, ...]  # the first few
+#: A lane of which something is left over: its rules, how many, the first few.
+Left: TypeAlias = tuple[LaneRules, int, tuple[str, ...]]
 
 
 def conclude(round: Round, picks: list[Pick], left: list[Left]) -> Plan:

@@ -7,7 +7,9 @@ and offers the best one, and the offers are compared afresh at every pick.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heapify, heappop, heapreplace
+from operator import attrgetter
 from typing import Any
 
 from fairlead.model.instant import Instant
@@ -56,10 +58,11 @@ class Line:
     def left(self) -> Left:
         """What was not taken."""
         rest = self.entries[self.taken : self.taken + IDS_SHOWN]
-        ids = tuple([entry.task for entry in rest])
-        return Left(self.rules, self.count - self.taken, ids)
+        return self.rules, self.count - self.taken, tuple(map(_TASK, rest))
 
 
+#: The id of an entry.
+_TASK: Callable[[Entry], str] = attrgetter("task")
 #: A project's lanes, best first. Ranks end in `seq`, so two lines are never compared.
 Heap = list[tuple[Rank, Line]]
 #: The projects' heaps, each with the place of its best lane among all, best first.
@@ -131,5 +134,5 @@ def _left(lines: list[Line], order: Order) -> list[Left]:
     if order.by_project:
         rest.sort(key=lambda line: order.full(line.rank, line.key.project))
     else:
-        rest.sort(key=lambda line: line.rank)
+        rest.sort(key=attrgetter("rank"))
     return [line.left() for line in rest]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 from fairlead.model.instant import Instant
@@ -13,8 +14,10 @@ from fairlead.policy.policy import Policy
 
 #: Keys that belong to a project and are equal for all its lanes.
 PROJECT_KEYS = ("guarantee", "share")
-#: One tuple a stretch of lane keys, in the order of the policy.
-Rank = tuple[tuple[int, ...], ...]
+#: Where the values of the other keys stand among those that `Order.rank` lays out.
+_PLACES = {"score": (0,), "priority": (1,), "age": (2, 3), "overdue": (4, 5)}
+#: The values of a lane's keys in the order of the policy, as many for every lane.
+Rank = tuple[int, ...]
 
 
 class Order:
@@ -24,20 +27,18 @@ class Order:
         self._now = now
         self._after = policy.overdue.after
         self._created = policy.score.age_from == "created"
-        self._stretches: list[list[str]] = [[]]
-        self._project_keys: list[Callable[[str], Any]] = []
-        for key in policy.order:
-            if key in PROJECT_KEYS:
-                self._project_keys.append(share.guarantee if key == "guarantee" else share.key)
-                self._stretches.append([])
-            elif key == "overdue":
-                if self._after is not None:
-                    self._stretches[-1].append(key)
-            elif key != "age" or key not in self._stretches[-1]:
-                self._stretches[-1].append(key)
-        self._stretches[-1].append("age")
         self._score = policy.score
         self._base: dict[tuple[str, int, int], int] = {}
+        places: list[int] = []
+        #: Where each key of projects stands in a full rank.
+        self._project_keys: list[tuple[int, Callable[[str], Any]]] = []
+        for key in (*policy.order, "age"):
+            if key in PROJECT_KEYS:
+                value = share.guarantee if key == "guarantee" else share.key
+                self._project_keys.append((len(places) + len(self._project_keys), value))
+            elif key != "overdue" or self._after is not None:
+                places += [place for place in _PLACES[key] if place not in places]
+        self._arrange: Callable[[Rank], Rank] = itemgetter(*places)
 
     @property
     def by_project(self) -> bool:
@@ -54,36 +55,24 @@ class Order:
 
     def rank(self, lane: LaneKey, entry: Entry) -> Rank:
         """Its place inside its project; changes only when the lane's head is taken."""
-        return tuple([self._values(keys, lane, entry) for keys in self._stretches])
+        since = entry.created_at if self._created else entry.ready_since
+        late = (0, since) if self._after is not None and self.overdue(entry) else (1, 0)
+        points = self._fixed(lane) + age.term(since, self._score, self._now)
+        return self._arrange((-points, lane.priority, since, entry.seq, *late))
 
     def full(self, rank: Rank, project: str) -> tuple[Any, ...]:
         """Its place among all projects, as of now."""
         if not self._project_keys:
             return rank
-        whole: list[Any] = [rank[0]]
-        for value, stretch in zip(self._project_keys, rank[1:], strict=True):
-            whole.append(value(project))
-            whole.append(stretch)
+        whole: list[Any] = [*rank]
+        for place, value in self._project_keys:
+            whole.insert(place, value(project))
         return tuple(whole)
 
-    def _values(self, keys: list[str], lane: LaneKey, entry: Entry) -> tuple[int, ...]:
-        since = entry.created_at if self._created else entry.ready_since
-        values: list[int] = []
-        for key in keys:
-            if key == "score":
-                values.append(-self._points(lane, since))
-            elif key == "priority":
-                values.append(lane.priority)
-            elif key == "age":
-                values += (since, entry.seq)
-            else:
-                values += (0, since) if self.overdue(entry) else (1, 0)
-        return tuple(values)
-
-    def _points(self, lane: LaneKey, since: Instant) -> int:
-        """The score; what does not depend on age is summed once."""
+    def _fixed(self, lane: LaneKey) -> int:
+        """The part of the score that does not depend on age, summed once."""
         key = (lane.kind, lane.depth, lane.failures)
         base = self._base.get(key)
         if base is None:
             base = self._base[key] = fixed_terms(lane, self._score)
-        return base + age.term(since, self._score, self._now)
+        return base

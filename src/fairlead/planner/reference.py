@@ -52,6 +52,6 @@ def _left(round: Round, picks: list[Pick], tasks: list[Candidate]) -> list[Left]
     for pick in picks:
         counts[pick.lane] -= 1
     return [
-        Left(round.rules.of(shape_of(lane)), counts[lane], tuple(ids[:IDS_SHOWN]))
+        (round.rules.of(shape_of(lane)), counts[lane], tuple(ids[:IDS_SHOWN]))
         for lane, ids in left.items()
     ]

@@ -38,7 +38,7 @@ class Staff:
 
     def has_slot(self, labels: tuple[str, ...]) -> bool:
         """Whether a worker that fits has a free slot."""
-        return any(self.free(worker) > 0 for worker in self.fitting(labels))
+        return any(map(self.free, self.fitting(labels)))
 
     def free_slots(self) -> int | None:
         """Free slots of all together; None: no limit."""
@@ -54,7 +54,9 @@ class Staff:
         return tuple(task for tasks in slots for task in tasks)
 
     def choose(self, lane: LaneRules) -> str:
-        """Fewest labels it does not need, then most free slots, then the name."""
+        """Of those with a free slot: fewest labels it does not need, most free slots, the name."""
+        if len(self.live) == 1:
+            return self.live[0].name
         fits = [each for each in self.fitting(lane.labels) if self.free(each) > 0]
         if len(fits) == 1:
             return fits[0].name

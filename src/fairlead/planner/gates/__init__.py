@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from fairlead.model.plan import Hold
@@ -12,8 +12,9 @@ from fairlead.planner.rules import LaneRules
 if TYPE_CHECKING:
     from fairlead.planner.round import Round
 
-#: A gate gives every hold that keeps the lane now; none = the lane passes.
-Gate = Callable[[LaneRules, "Round"], Iterator[Hold]]
+#: A gate gives every hold that keeps the lane now; none = the lane passes. It is asked at every
+#: pick, so what passes gets the empty tuple, and only what is held a generator.
+Gate = Callable[[LaneRules, "Round"], Iterable[Hold]]
 
 GATES: tuple[Gate, ...] = (
     paused.check,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.model.instant import Instant, show_instant
@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from fairlead.planner.round import Round
 
 
-def check(lane: LaneRules, round: Round) -> Iterator[Hold]:
+def check(lane: LaneRules, round: Round) -> Iterable[Hold]:
     """Held when spent + reserved reaches the limit of any budget that covers it."""
-    budgets = round.rules.budgets
-    if not budgets:
-        return
+    return _holds(lane, round) if round.rules.budgets else ()
+
+
+def _holds(lane: LaneRules, round: Round) -> Iterator[Hold]:
     for scope in lane.scopes:
-        for line in budgets.get(scope, ()):
+        for line in round.rules.budgets.get(scope, ()):
             reserved = reserved_in(line, round)
             if line.spent + reserved >= line.limit:
                 until = frees_at(line, reserved, round.now)

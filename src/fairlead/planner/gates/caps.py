@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.model.plan import Hold
@@ -12,8 +12,16 @@ if TYPE_CHECKING:
     from fairlead.planner.round import Round
 
 
-def check(lane: LaneRules, round: Round) -> Iterator[Hold]:
+def check(lane: LaneRules, round: Round) -> Iterable[Hold]:
     """Held when as many are in flight as any cap of its scopes allows."""
+    holders = round.ledger.holders
+    for scope, limit in lane.caps:
+        if len(holders.get(scope, ())) >= limit:
+            return _holds(lane, round)
+    return ()
+
+
+def _holds(lane: LaneRules, round: Round) -> Iterator[Hold]:
     holders = round.ledger.holders
     for scope, limit in lane.caps:
         taken = holders.get(scope, ())

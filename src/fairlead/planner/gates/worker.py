@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.model.plan import Hold
@@ -12,8 +12,13 @@ if TYPE_CHECKING:
     from fairlead.planner.round import Round
 
 
-def check(lane: LaneRules, round: Round) -> Iterator[Hold]:
+def check(lane: LaneRules, round: Round) -> Iterable[Hold]:
     """Held when its agent is unknown, or no live worker with a free slot has its labels."""
+    known = round.snapshot.agents is None
+    return () if known and round.staff.has_slot(lane.labels) else _holds(lane, round)
+
+
+def _holds(lane: LaneRules, round: Round) -> Iterator[Hold]:
     agents = round.snapshot.agents
     if agents is not None and lane.agent is not None and lane.agent not in agents:
         yield Hold("worker", "unknown_agent", f"agent {lane.agent} is not known here")

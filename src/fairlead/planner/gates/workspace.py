@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.model.plan import Hold
@@ -12,14 +12,15 @@ if TYPE_CHECKING:
     from fairlead.planner.round import Round
 
 
-def check(lane: LaneRules, round: Round) -> Iterator[Hold]:
+def check(lane: LaneRules, round: Round) -> Iterable[Hold]:
     """Held when the workspace it prefers is taken, or none of its project's is free."""
     if lane.workspace is not None:
-        yield from _preferred(lane, lane.workspace, round)
-        return
+        return _preferred(lane, lane.workspace, round)
     names = round.snapshot.projects[lane.project].workspaces
-    if names is None or round.free_workspaces(lane):
-        return
+    return () if names is None or round.free_workspaces(lane) else _none_free(lane, names, round)
+
+
+def _none_free(lane: LaneRules, names: tuple[str, ...], round: Round) -> Iterator[Hold]:
     taken = {name: round.ledger.workspaces.get((lane.project, name)) for name in names}
     holders = tuple(task for task in taken.values() if task is not None)
     if len(holders) < len(names):

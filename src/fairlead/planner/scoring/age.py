@@ -8,5 +8,5 @@ from fairlead.policy.policy import Score
 
 def term(since: Instant, rules: Score, now: Instant) -> int:
     """Whole minutes, never negative: a clock that is ahead gives age 0."""
-    minutes = max(0, (now - since) // MINUTE)
-    return min(minutes * rules.age_per_minute, rules.age_max)
+    minutes = (now - since) // MINUTE
+    return min(minutes * rules.age_per_minute, rules.age_max) if minutes > 0 else 0
