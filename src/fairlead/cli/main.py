@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -40,6 +41,7 @@ class Verbs(click.Group):
         if cmd_name not in VERBS:
             return None
         module = import_module(f"fairlead.cli.{cmd_name}")
+        gc.enable()
         command: click.Command = module.command
         return command
 
@@ -82,6 +84,7 @@ class _Terminated(BaseException):
 
 def main() -> NoReturn:
     """The console script."""
+    gc.disable()  # until the verb is imported: collecting while importing is time lost
     signal.signal(signal.SIGTERM, _terminate)
     code = run(sys.argv[1:])
     try:
@@ -98,8 +101,10 @@ def run(arguments: Sequence[str]) -> int:
         code = fairlead.main(list(arguments), prog_name="fairlead", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
+        if as_json:
+            return print_error(Invalid("no verb was given", "See --help.", code="usage"), True)
         click.echo(error.ctx.get_help() if error.ctx else "", err=True)
-        return 2
+        return Invalid.exit_code
     except click.ClickException as error:
         return print_error(_usage(error), as_json)
     except FairleadError as error:

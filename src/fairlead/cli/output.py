@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
 import sys
 import textwrap
 import unicodedata
@@ -23,11 +21,13 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-
 #: The same, where JSON would let it through.
 _RAW_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-WIDTH_MAX = 100
+WIDTH_MIN, WIDTH_MAX = 40, 100
 
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One document on standard output."""
+    import json
+
     text = json.dumps(document, indent=2, ensure_ascii=False)
     write(_RAW_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
@@ -72,7 +72,12 @@ def paint(text: str, *styles: str, stream: Any = None) -> str:
 
 def width() -> int:
     """Columns to fill; the same for everybody who is not a terminal."""
-    return min(WIDTH_MAX, max(40, shutil.get_terminal_size((WIDTH_MAX, 24)).columns))
+    told = os.environ.get("COLUMNS", "")
+    try:
+        columns = int(told) if told.isdigit() else os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        columns = WIDTH_MAX
+    return min(WIDTH_MAX, max(WIDTH_MIN, columns))
 
 
 def wrapped(text: str, indent: int, first: str = "") -> str:

@@ -30,7 +30,7 @@ def command() -> None:
 @common
 @pass_call
 def show(call: Call, policy: str | None) -> None:
-    """The policy in force: every key, its value, and where that came from.
+    """The policy in force. Every key, its value, and where that came from.
 
     \b
     Example:
@@ -52,7 +52,7 @@ def show(call: Call, policy: str | None) -> None:
 @common
 @pass_call
 def check(call: Call, file: str) -> None:
-    """Whether a policy file can be used; otherwise all that is wrong with it, and exit 2.
+    """Whether a policy file can be used. If not: all that is wrong with it, and exit 2.
 
     \b
     Example:
@@ -71,7 +71,7 @@ def check(call: Call, file: str) -> None:
 @common
 @pass_call
 def diff(call: Call, a: str, b: str) -> None:
-    """The keys in which two policies differ; each is a preset or a file.
+    """Where two policies differ. Each is a preset or a file.
 
     \b
     Example:
@@ -108,7 +108,7 @@ def presets(call: Call) -> None:
 @common
 @pass_call
 def use(call: Call, preset: str) -> None:
-    """Use a preset from now on; the policy file before it is kept beside it.
+    """Use a preset from now on. The policy file before it is kept beside it.
 
     \b
     Example:
@@ -127,7 +127,7 @@ def use(call: Call, preset: str) -> None:
 @common
 @pass_call
 def change(call: Call, settings: tuple[str, ...]) -> None:
-    """Change keys of the policy file and keep its comments; a bad value changes nothing.
+    """Change keys of the policy file. Its comments stay; a bad value changes nothing.
 
     \b
     Example:

@@ -49,11 +49,12 @@ def _shown(layers: Sequence[load.Layer], file: str | None) -> dict[str, Any]:
 def check(path: Path) -> dict[str, Any]:
     """A policy file that can be used; otherwise an error that names all that is wrong with it."""
     problems = load.problems(path)
+    if len(problems) == 1:
+        raise Invalid(problems[0].message, problems[0].hint, code="invalid_policy")
     if problems:
-        first = problems[0]
-        more = [problem.message for problem in problems[1:]]
-        message = "\n".join([first.message, *more])
-        raise Invalid(message, first.hint, code="invalid_policy")
+        lines = [f"{problem.message} ({problem.hint})" for problem in problems]
+        hint = f"{len(problems)} things are wrong; nothing of this policy is used."
+        raise Invalid("\n".join(lines), hint, code="invalid_policy")
     policy = Policy.load(path)
     return {
         "schema": SCHEMA,
@@ -89,11 +90,12 @@ def use(path: Path, name: str) -> dict[str, Any]:
 
 
 def change(path: Path, assignments: Sequence[str]) -> dict[str, Any]:
-    """Change keys (`caps.all=8`), one after the other, and keep every comment."""
+    """Change keys (`caps.all=8`) and keep every comment; all of them, or none."""
     from fairlead.policy import edit
 
     before = Policy.load(path)
-    after = before
+    changes = dict(edit.parse_assignment(assignment) for assignment in assignments)
+    after = before.with_overrides({key: changes[key] for key in changes if key != "preset"})
     for assignment in assignments:
         after = edit.set_key(path, assignment)
     rows = [{"key": row.key, "a": row.a, "b": row.b} for row in edit.diff(before, after)]

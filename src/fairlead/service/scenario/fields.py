@@ -43,7 +43,7 @@ class Table:
     def name(self, key: str) -> str | None:
         """A string that may name a task, project, group or workspace."""
         value = self.values.get(key)
-        return None if value is None else self._checked(key, check_name, key, value)
+        return None if value is None else self._checked(key, check_name, _noun(key), value)
 
     def required_name(self, key: str) -> str:
         """A name that must be there."""
@@ -143,7 +143,7 @@ class Table:
         """A list of names."""
         words = self.words(key)
         for each in words or ():
-            self._checked(key, check_name, key, each)
+            self._checked(key, check_name, _noun(key), each)
         return words
 
     def list_of(self, key: str) -> list[object]:
@@ -159,3 +159,9 @@ class Table:
             return read(*arguments)
         except Invalid as error:
             raise self.error(key, error.message, error.hint) from error
+
+
+def _noun(key: str) -> str:
+    """What a key names, for a sentence."""
+    nouns = {"id": "task", "needs": "task", "parent": "task", "picks": "task", "name": "good"}
+    return nouns.get(key, key.removesuffix("s"))

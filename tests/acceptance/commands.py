@@ -1,0 +1,42 @@
+"""Calling `fairlead` as a user does, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+class Said(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The one document on standard output; anything beside it is an error here."""
+        read: dict[str, Any] = json.loads(self.out)
+        return read
+
+
+def fairlead(*arguments: object, text: str = "", **environment: str) -> Said:
+    """One command; nothing of the user's own settings reaches it."""
+    clean = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [sys.executable, "-m", "fairlead", *map(str, arguments)],
+        input=text.encode(),
+        capture_output=True,
+        cwd=ROOT,
+        env=clean | environment,
+        timeout=60,
+        check=False,
+    )
+    return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
