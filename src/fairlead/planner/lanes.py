@@ -30,7 +30,7 @@ class WindowUsedUp(Exception):
 class Line:
     """A lane during a round: its tasks and how many of them were taken."""
 
-    __slots__ = ("count", "entries", "key", "rank", "rules", "taken")
+    __slots__ = ("count", "entries", "head", "key", "rank", "rules", "taken")
 
     def __init__(self, lane: Lane, age_from: str, rules: Rules, order: Order) -> None:
         self.key = lane.key
@@ -38,12 +38,8 @@ class Line:
         self.entries = lane.in_order(age_from)
         self.count = lane.count
         self.taken = 0
-        self.rank: Rank = order.rank(lane.key, self.entries[0])
-
-    @property
-    def head(self) -> Entry:
-        """The next task of this lane."""
-        return self.entries[self.taken]
+        self.head = self.entries[0]
+        self.rank: Rank = order.rank(lane.key, self.head)
 
     def advance(self, order: Order) -> bool:
         """Its head was taken; False: nothing is left."""
@@ -52,6 +48,7 @@ class Line:
             return False
         if self.taken == len(self.entries):
             raise WindowUsedUp(self.key)
+        self.head = self.entries[self.taken]
         self.rank = order.rank(self.key, self.head)
         return True
 
@@ -117,10 +114,10 @@ def _offers(lines: list[Line], order: Order) -> Offers:
 def _offer_again(offers: Offers, order: Order) -> None:
     """The best offer has changed: put it where it now belongs."""
     heap = offers[0][1]
-    if heap:
-        heapreplace(offers, (_place(heap, order), heap))
-    else:
+    if not heap:
         heappop(offers)
+    elif len(offers) > 1:
+        heapreplace(offers, (_place(heap, order), heap))
 
 
 def _place(heap: Heap, order: Order) -> tuple[Any, ...]:

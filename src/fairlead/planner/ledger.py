@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from fairlead.model.instant import Instant
 
 WorkspaceName = tuple[str, str]  # (project, workspace)
@@ -14,10 +16,10 @@ class Ledger:
 
     def __init__(self) -> None:
         self.total = 0
-        self.holders: dict[str, list[str]] = {}  # scope -> tasks in flight
+        self.holders: defaultdict[str, list[str]] = defaultdict(list)  # scope -> tasks in flight
         self.locks: dict[str, str] = {}  # lock -> task
         self.workspaces: dict[WorkspaceName, str] = {}  # workspace -> task
-        self.slots: dict[str, list[str]] = {}  # worker -> tasks in flight on it
+        self.slots: defaultdict[str, list[str]] = defaultdict(list)  # worker -> tasks in flight on it
         self.tokens: dict[str, int] = {}  # scope -> tokens reserved
         self.usd: dict[str, int] = {}  # scope -> micro-dollars reserved
         self.probes: dict[str, list[Instant]] = {}  # unproved pool -> starts of its probes
@@ -26,12 +28,9 @@ class Ledger:
         """A task is in flight: it counts in every scope, and in its worker's slots."""
         self.total += 1
         for scope in scopes:
-            if scope in self.holders:
-                self.holders[scope].append(task)
-            else:
-                self.holders[scope] = [task]
+            self.holders[scope].append(task)
         if worker is not None:
-            self.slots.setdefault(worker, []).append(task)
+            self.slots[worker].append(task)
 
     def reserve(self, scopes: tuple[str, ...], tokens: int, usd: int) -> None:
         """Tokens and dollars that a task in flight may still use."""

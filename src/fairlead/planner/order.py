@@ -8,14 +8,15 @@ from typing import Any
 
 from fairlead.model.instant import Instant
 from fairlead.model.lane import Entry, LaneKey
-from fairlead.planner.scoring import age, fixed_terms
+from fairlead.model.plan import ScoreParts
+from fairlead.planner.scoring import age, aged, fixed_terms
 from fairlead.planner.share import Share
 from fairlead.policy.policy import Policy
 
 #: Keys that belong to a project and are equal for all its lanes.
 PROJECT_KEYS = ("guarantee", "share")
 #: Where the values of the other keys stand among those that `Order.rank` lays out.
-_PLACES = {"score": (0,), "priority": (1,), "age": (2, 3), "overdue": (4, 5)}
+_PLACES = {"score": (0,), "priority": (1,), "age": (2,), "seq": (3,), "overdue": (4, 5)}
 #: The values of a lane's keys in the order of the policy, as many for every lane.
 Rank = tuple[int, ...]
 
@@ -28,11 +29,11 @@ class Order:
         self._after = policy.overdue.after
         self._created = policy.score.age_from == "created"
         self._score = policy.score
-        self._base: dict[tuple[str, int, int], int] = {}
+        self._fixed: dict[tuple[str, int, int], tuple[int, ScoreParts]] = {}
         places: list[int] = []
         #: Where each key of projects stands in a full rank.
         self._project_keys: list[tuple[int, Callable[[str], Any]]] = []
-        for key in (*policy.order, "age"):
+        for key in (*policy.order, "age", "seq"):
             if key in PROJECT_KEYS:
                 value = share.guarantee if key == "guarantee" else share.key
                 self._project_keys.append((len(places) + len(self._project_keys), value))
@@ -56,9 +57,11 @@ class Order:
     def rank(self, lane: LaneKey, entry: Entry) -> Rank:
         """Its place inside its project; changes only when the lane's head is taken."""
         since = entry.created_at if self._created else entry.ready_since
-        late = (0, since) if self._after is not None and self.overdue(entry) else (1, 0)
-        points = self._fixed(lane) + age.term(since, self._score, self._now)
-        return self._arrange((-points, lane.priority, since, entry.seq, *late))
+        points = self._terms(lane)[0] + age.term(since, self._score, self._now)
+        if self._after is None:
+            return self._arrange((-points, lane.priority, since, entry.seq))
+        late, oldest = (0, since) if self.overdue(entry) else (1, 0)
+        return self._arrange((-points, lane.priority, since, entry.seq, late, oldest))
 
     def full(self, rank: Rank, project: str) -> tuple[Any, ...]:
         """Its place among all projects, as of now."""
@@ -69,10 +72,15 @@ class Order:
             whole.insert(place, value(project))
         return tuple(whole)
 
-    def _fixed(self, lane: LaneKey) -> int:
-        """The part of the score that does not depend on age, summed once."""
+    def score(self, lane: LaneKey, entry: Entry) -> ScoreParts:
+        """Its score with its parts."""
+        return aged(self._terms(lane)[1], self.since(entry), self._score, self._now)
+
+    def _terms(self, lane: LaneKey) -> tuple[int, ScoreParts]:
+        """What of the score does not depend on age, and its sum: found once."""
         key = (lane.kind, lane.depth, lane.failures)
-        base = self._base.get(key)
-        if base is None:
-            base = self._base[key] = fixed_terms(lane, self._score)
-        return base
+        found = self._fixed.get(key)
+        if found is None:
+            terms = fixed_terms(lane, self._score)
+            found = self._fixed[key] = (terms.total, terms)
+        return found

@@ -16,7 +16,6 @@ from fairlead.planner.gates.cooldown import PROBE_TIME
 from fairlead.planner.ledger import Ledger
 from fairlead.planner.order import Order
 from fairlead.planner.rules import LaneRules, Rules
-from fairlead.planner.scoring import score
 from fairlead.planner.share import Flight, Share
 from fairlead.planner.staff import Staff
 from fairlead.policy.policy import Policy
@@ -40,7 +39,6 @@ class Round:
         self.staff = Staff(snapshot.workers, policy.caps.get("all"), self.ledger)
         self.resting = {pool.name: pool for pool in snapshot.pools.values() if pool.hits}
         self.resting |= {p.name: p for p in snapshot.pools.values() if (p.until or 0) > now}
-        self._history = {(row.project, row.kind, row.agent): row for row in snapshot.history}
         self.reclaims: list[Reclaim] = []
         self._flights: list[Flight] = []
         for each in snapshot.in_flight:
@@ -88,12 +86,11 @@ class Round:
         """Whether nothing more may start, whatever it is."""
         return self.batch_left == 0 or self.free == 0
 
-    def estimate(self, lane: LaneKey, entry_estimate: int | None) -> int:
+    def estimate(self, lane: LaneRules, guess: int | None) -> int:
         """Tokens that an attempt will use: the caller's guess, history, or the policy's number."""
-        if entry_estimate is not None:
-            return entry_estimate
-        row = self._history.get((lane.project, lane.kind, lane.agent))
-        return row.estimate if row else self.policy.share.default_estimate
+        if guess is not None:
+            return guess
+        return lane.history.estimate if lane.history else self.policy.share.default_estimate
 
     def free_workspaces(self, lane: LaneRules) -> list[str]:
         """The workspaces of its project that it may take, best first."""
@@ -105,28 +102,28 @@ class Round:
         """Pick this task: everything that it takes is entered at once."""
         worker = self.staff.choose(rules)
         workspace = self._workspace_for(rules)
-        estimate = self.estimate(lane, entry.estimate)
-        numbers = self.share.numbers(lane.project)
+        estimate = self.estimate(rules, entry.estimate)
+        numbers = self.share.numbers(rules.project)
         self._enter(entry.task, rules, worker, workspace, estimate)
         if self.free is not None:
             self.free -= 1
-        if lane.pool in self.resting:
-            self.ledger.probes.setdefault(lane.pool, []).append(self.now)
-        if lane.workspace is not None:
-            self._preferred[lane.project, lane.workspace] -= 1
-        self.share.take(lane.project, estimate)
+        if rules.pool in self.resting:
+            self.ledger.probes.setdefault(rules.pool, []).append(self.now)
+        if rules.workspace is not None:
+            self._preferred[rules.project, rules.workspace] -= 1
+        self.share.take(rules.project, estimate)
         if self.batch_left is not None:
             self.batch_left -= 1
-        parts = score(lane, self.order.since(entry), self.policy.score, self.now)
-        return Pick(entry.task, lane, worker, workspace, estimate, parts, numbers)
+        score = self.order.score(lane, entry)
+        return Pick(entry.task, lane, worker, workspace, estimate, score, numbers)
 
     # How a round begins.
 
     def _enter_in_flight(self, each: InFlight) -> None:
         lease = each.lease
-        estimate = self.estimate(each.lane, lease.estimate)
-        left = max(0, estimate - lease.used)
         rules = self.rules.of(shape_of(each.lane))
+        estimate = self.estimate(rules, lease.estimate)
+        left = max(0, estimate - lease.used)
         self._enter(each.task, rules, lease.worker, each.workspace, left)
         self._flights.append(Flight(each.lane.project, estimate, lease.used))
         pool = self.resting.get(each.lane.pool or "")
@@ -151,7 +148,7 @@ class Round:
         if workspace is not None:
             self.ledger.workspaces[lane.project, workspace] = task
         if self.rules.budgets:
-            row = self._history.get((lane.project, lane.kind, lane.agent))
+            row = lane.history
             usd = tokens * row.usd // row.tokens if row and row.tokens else 0
             self.ledger.reserve(lane.scopes, tokens, usd)
 

@@ -33,8 +33,8 @@ class LaneRules:
     """One lane as the gates see it: its own fields, and what the policy says of them."""
 
     __slots__ = (
-        "agent", "caps", "group", "kind", "labels", "locks", "pool", "project", "scopes",
-        "shape", "workspace",
+        "agent", "caps", "group", "history", "kind", "labels", "locks", "pool", "project",
+        "scopes", "shape", "workspace",
     )  # fmt: skip
 
     def __init__(self, shape: Shape, rules: Rules) -> None:
@@ -46,6 +46,8 @@ class LaneRules:
         limits = [(scope, rules.cap(scope)) for scope in self.scopes]
         #: The caps that bound it.
         self.caps = tuple([(scope, limit) for scope, limit in limits if limit is not None])
+        #: What finished attempts tell about its tasks.
+        self.history = rules.history.get((self.project, self.kind, self.agent))
         #: The locks that it takes: its own, and the serial one if it is not parallel.
         self.locks: tuple[str, ...] = rules.locks(shape)
 
@@ -59,6 +61,7 @@ class Rules:
         self._projects = snapshot.projects
         self._lanes: dict[Shape, LaneRules] = {}
         self._caps: dict[str, int | None] = {}
+        self.history = {(row.project, row.kind, row.agent): row for row in snapshot.history}
         self.pauses = _pauses(snapshot)
         self.budgets = _budget_lines(snapshot, policy, now)
 

@@ -38,6 +38,8 @@ class Staff:
 
     def has_slot(self, labels: tuple[str, ...]) -> bool:
         """Whether a worker that fits has a free slot."""
+        if self.assumed and not labels:
+            return self.free(self.live[0]) > 0
         return any(map(self.free, self.fitting(labels)))
 
     def free_slots(self) -> int | None:

@@ -20,7 +20,6 @@ from fairlead.planner.conclude import batch_hold
 from fairlead.planner.lanes import WindowUsedUp, play
 from fairlead.planner.order import Rank
 from fairlead.planner.round import Round
-from fairlead.planner.scoring import score
 from fairlead.policy.policy import Policy
 
 #: Places are exact up to here; this many of those ahead are named; this many pairs are tried.
@@ -79,7 +78,7 @@ def explain(snapshot: Snapshot, policy: Policy, now: Instant, subject: Waiting) 
     position, ahead = _place(round, subject)
     share = {"project": subject.lane.project} | round.share.numbers(subject.lane.project)
     plan = play(round)
-    parts = score(subject.lane, round.order.since(subject.entry), policy.score, now)
+    parts = round.order.score(subject.lane, subject.entry)
     task = subject.entry.task
     if any(pick.task == task for pick in plan.picks):
         found = Why(task, Status.QUEUED, "starts now", (), position, ahead, parts, share)
