@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairlead.model.errors import NotFound, did_you_mean
+from fairlead.model.errors import NotFound
 from fairlead.planner.digest import digests
 from fairlead.service import SCHEMA
 from fairlead.service.scenario.expect import check
+from fairlead.service.scenario.fields import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,9 @@ def why_scenario(scenario: Scenario, task_id: str) -> Why:
 
     ids = [task.id for task in scenario.tasks]
     if task_id not in ids:
-        raise NotFound(f"there is no task {task_id!r}", did_you_mean(task_id, ids))
+        raise NotFound(
+            f"there is no task {task_id!r}", nearest(task_id, ids) or f"There are {len(ids)} tasks."
+        )
     return why(scenario.snapshot, scenario.policy, scenario.now, task_id)
 
 

@@ -95,7 +95,11 @@ def change(path: Path, assignments: Sequence[str]) -> dict[str, Any]:
 
     before = Policy.load(path)
     changes = dict(edit.parse_assignment(assignment) for assignment in assignments)
-    after = before.with_overrides({key: changes[key] for key in changes if key != "preset"})
+    try:
+        after = before.with_overrides({key: changes[key] for key in changes if key != "preset"})
+    except Invalid as error:
+        message = error.message.removeprefix("override: ")
+        raise Invalid(message, "Nothing was changed.", error.error_code) from error
     for assignment in assignments:
         after = edit.set_key(path, assignment)
     rows = [{"key": row.key, "a": row.a, "b": row.b} for row in edit.diff(before, after)]

@@ -9,6 +9,7 @@ from fairlead.model.errors import did_you_mean
 from fairlead.model.instant import Instant, show_instant
 from fairlead.model.plan import Plan, Reason
 from fairlead.model.task import Status
+from fairlead.service.scenario.fields import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -157,7 +158,7 @@ def _by_id(table: Table, key: str, ids: Collection[str]) -> dict[str, str]:
 def _known(table: Table, key: str, named: Collection[str], ids: Collection[str]) -> None:
     for each in named:
         if each not in ids:
-            raise table.error(key, f"there is no task {each!r}", did_you_mean(each, ids))
+            raise table.error(key, f"there is no task {each!r}", nearest(each, ids))
 
 
 def _listed(ids: Collection[str]) -> str:

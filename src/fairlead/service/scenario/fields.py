@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import TypeVar
@@ -12,6 +12,8 @@ from fairlead.model.instant import Instant, Micros, instant, parse_duration, par
 from fairlead.model.names import check_name
 
 _T = TypeVar("_T")
+#: A hint looks through this many ids for the nearest, and lists this many where none is near.
+IDS_COMPARED_MAX, IDS_LISTED_MAX = 5000, 10
 
 
 class Table:
@@ -159,6 +161,14 @@ class Table:
             return read(*arguments)
         except Invalid as error:
             raise self.error(key, error.message, error.hint) from error
+
+
+def nearest(word: str, known: Collection[str]) -> str:
+    """A hint with the nearest of many ids; a long list of them helps nobody."""
+    if len(known) > IDS_COMPARED_MAX:
+        return ""
+    hint = did_you_mean(word, known)
+    return hint if hint.startswith("Did") or len(known) <= IDS_LISTED_MAX else ""
 
 
 def _noun(key: str) -> str:

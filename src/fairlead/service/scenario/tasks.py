@@ -9,6 +9,7 @@ from fairlead.agents import POOLS
 from fairlead.model.errors import Invalid, did_you_mean
 from fairlead.model.project import Project
 from fairlead.model.task import Lease, Status, Task
+from fairlead.service.scenario.fields import nearest
 from fairlead.service.scenario.place import placed
 from fairlead.service.scenario.world import World, tables
 
@@ -72,7 +73,7 @@ def _paused(top: Table, world: World, ids: set[str]) -> set[str]:
     """The tasks that are paused by themselves."""
     named = {pause.scope[5:] for pause in world.pauses if pause.scope.startswith("task:")}
     for each in sorted(named - ids):
-        raise top.error("paused", f"there is no task {each!r}", did_you_mean(each, ids))
+        raise top.error("paused", f"there is no task {each!r}", nearest(each, ids))
     return named
 
 
@@ -205,7 +206,7 @@ def _check_edges(table: Table, read: Mapping[str, Task]) -> None:
     for key, named in (("needs", task.needs), ("parent", (task.parent,) if task.parent else ())):
         for each in named:
             if each not in read:
-                raise table.error(key, f"there is no task {each!r}", did_you_mean(each, read))
+                raise table.error(key, f"there is no task {each!r}", nearest(each, read))
 
 
 def _depths(found: Iterable[Table], read: Mapping[str, Task]) -> dict[str, int]:
