@@ -1,0 +1,61 @@
+"""Wiring: a home folder becomes a desk, and the verbs become methods of one object."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.clock import Clock, SystemClock
+from fairlead.model.errors import Invalid
+from fairlead.service.desk import Desk
+from fairlead.settings import FILE, Settings
+
+if TYPE_CHECKING:
+    from fairlead.store.base import Store
+
+#: The store's file in the home folder.
+STORE_FILE = "fairlead.db"
+
+
+def default_home() -> Path:
+    """`FAIRLEAD_HOME`, else a folder among the user's state."""
+    named = os.environ.get("FAIRLEAD_HOME")
+    if named:
+        return Path(named)
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "fairlead"
+
+
+def open_desk(home: Path | None = None, db: str | None = None, clock: Clock | None = None) -> Desk:
+    """A desk on a home folder, which is made if it is missing, and on its store."""
+    folder = (home or default_home()).absolute()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        hint = "Give another folder with --home or FAIRLEAD_HOME."
+        raise Invalid(f"{folder}: no home folder: {error.strerror}", hint) from error
+    settings = Settings.load(folder / FILE)
+    store = open_store(db or settings.store.url or f"sqlite:{folder / STORE_FILE}")
+    return Desk(folder, store, settings, clock or SystemClock(), actor_name())
+
+
+def open_store(url: str) -> Store:
+    """The store that a URL names."""
+    scheme, colon, rest = url.partition(":")
+    if scheme == "sqlite" and rest:
+        from fairlead.store.sqlite.store import SqliteStore
+
+        return SqliteStore.open(Path(rest.removeprefix("//")).expanduser())
+    hint = "Write it as sqlite:PATH."
+    if colon and scheme in ("postgresql", "postgres"):
+        raise Invalid(f"there is no store for {scheme}: URLs here", hint, code="invalid_store")
+    raise Invalid(f"not the URL of a store: {url!r}", hint, code="invalid_store")
+
+
+def actor_name() -> str:
+    """Who acts: the task, when an attempt calls; else the user."""
+    task = os.environ.get("FAIRLEAD_TASK")
+    if task:
+        return f"task:{task}"
+    return os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid:{os.getuid()}"
