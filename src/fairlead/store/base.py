@@ -15,7 +15,7 @@ from fairlead.model.event import Event
 from fairlead.model.instant import Instant
 from fairlead.model.lane import Lane, LaneKey
 from fairlead.model.project import Group, Project
-from fairlead.model.resources import Pause, Pool
+from fairlead.model.resources import History, Pause, Pool
 from fairlead.model.snapshot import WaitCount
 from fairlead.model.task import Status, Task
 
@@ -34,6 +34,9 @@ class Attempt:
 
     lease: str
     task: str
+    project: str
+    kind: str
+    agent: str | None
     number: int
     fence: int
     worker: str | None
@@ -160,7 +163,10 @@ class Reading(Protocol):
     def attempts(self, task: str) -> list[Attempt]: ...
     def open_attempts(self) -> list[Attempt]: ...
     def ended_attempts(self, since: Instant, limit: int) -> list[tuple[Attempt, Task]]: ...
-    def recent(self, per_key: int) -> list[HistoryRow]: ...
+    def recent(
+        self, project: str, kind: str, agent: str | None, limit: int
+    ) -> list[HistoryRow]: ...  # the newest ended attempts that used anything
+    def history(self) -> list[History]: ...  # one row a (project, kind, agent)
     def usage(self, scope: str, since: Instant | None) -> list[Booking]: ...
     def usage_sums(self, prefix: str, since: Instant) -> dict[str, Booking]: ...
 
@@ -188,6 +194,7 @@ class Writing(Reading, Protocol):
     def number(self, name: str, count: int = 1) -> int: ...  # first of `count` that never return
     def log(self, events: Sequence[Event]) -> int: ...  # numbers them; the last number
     def put_attempts(self, attempts: Sequence[Attempt]) -> None: ...
+    def put_history(self, rows: Sequence[History]) -> None: ...
     def book(self, bookings: Sequence[Booking]) -> None: ...
     def put_project(self, project: Project) -> None: ...
     def drop_project(self, name: str) -> None: ...

@@ -1,0 +1,1 @@
+"""A store without a file: the same seam over dictionaries, for tests and the simulator."""

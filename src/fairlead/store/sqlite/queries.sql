@@ -1,0 +1,214 @@
+-- Every statement by name, in the order in which one meets them.
+
+-- name: task
+SELECT {task} FROM tasks WHERE id = ?
+-- name: tasks
+SELECT {task} FROM tasks WHERE id IN (SELECT value FROM json_each(?))
+-- name: statuses
+SELECT id, status FROM tasks WHERE id IN (SELECT value FROM json_each(?))
+-- name: in_flight
+SELECT {task} FROM tasks WHERE status IN ('leased', 'running') ORDER BY seq
+-- name: due
+SELECT {task} FROM tasks WHERE due_at <= ? ORDER BY due_at, seq LIMIT ?
+-- name: next_due
+SELECT min(due_at) FROM tasks WHERE due_at IS NOT NULL
+-- name: dependents
+SELECT t.id FROM needs n JOIN tasks t ON t.seq = n.task
+WHERE n.needed = ? AND t.wait <> '' ORDER BY t.seq
+-- name: children
+SELECT count(*) FROM tasks WHERE parent = ?
+-- name: tallies
+SELECT status, wait, project, kind, count FROM tallies WHERE count > 0
+ORDER BY status, wait, project, kind
+-- name: version
+SELECT next FROM numbers WHERE name = 'version'
+
+-- name: lanes
+SELECT id, key, ready FROM lanes WHERE ready > 0 ORDER BY id
+-- name: heads_ready
+SELECT l.id, t.id, t.seq, t.created_at, t.ready_since, t.estimate
+FROM lanes l JOIN tasks t ON t.seq IN
+    (SELECT seq FROM tasks WHERE lane = l.id ORDER BY ready_since, seq LIMIT ?)
+WHERE l.ready > 0
+-- name: heads_created
+SELECT l.id, t.id, t.seq, t.created_at, t.ready_since, t.estimate
+FROM lanes l JOIN tasks t ON t.seq IN
+    (SELECT seq FROM tasks WHERE lane = l.id ORDER BY created_at, seq LIMIT ?)
+WHERE l.ready > 0
+-- name: lane
+SELECT id, key, ready FROM lanes WHERE key = ? AND ready > 0
+-- name: window_ready
+SELECT id, seq, created_at, ready_since, estimate FROM tasks
+WHERE lane = ? ORDER BY ready_since, seq LIMIT ?
+-- name: window_created
+SELECT id, seq, created_at, ready_since, estimate FROM tasks
+WHERE lane = ? ORDER BY created_at, seq LIMIT ?
+-- name: lanes_changed
+SELECT key FROM lanes WHERE version > ?
+-- name: lane_id
+SELECT id FROM lanes WHERE key = ?
+-- name: add_lane
+INSERT INTO lanes (key, ready, version) VALUES (?, 0, 0)
+-- name: touch_lane
+UPDATE lanes SET ready = ready + ?, version = ? WHERE id = ?
+-- name: wait_codes
+SELECT wait, sum(count) FROM tallies WHERE wait <> '' AND count > 0 GROUP BY wait ORDER BY wait
+-- name: wait_first
+SELECT id FROM tasks WHERE wait = ? ORDER BY seq LIMIT 5
+-- name: wait_until
+SELECT min(due_at) FROM tasks WHERE wait = ? AND wait <> '' AND due_at IS NOT NULL
+
+-- name: insert_task
+INSERT INTO tasks ({task}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+-- name: stands
+SELECT seq, lane, status, wait, project, kind FROM tasks WHERE id = ?
+-- name: save_task
+UPDATE tasks SET status = ?, lane = ?, wait = ?, due_at = ?, created_at = ?, ready_since = ?,
+    ended_at = ?, failures = ?, attempts = ?, facts = ? WHERE seq = ?
+-- name: rewrite_task
+UPDATE tasks SET project = ?, kind = ?, estimate = ?, priority = ?, depth = ?, agent = ?,
+    pool = ?, in_group = ?, parent = ?, body = ?, prompt = ? WHERE seq = ?
+-- name: add_need
+INSERT OR IGNORE INTO needs (needed, task) VALUES (?, ?)
+-- name: drop_needs
+DELETE FROM needs WHERE task = ?
+-- name: tally
+INSERT INTO tallies (status, wait, project, kind, count) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET count = count + excluded.count
+-- name: number
+INSERT INTO numbers (name, next) VALUES (?1, 1 + ?2)
+ON CONFLICT DO UPDATE SET next = next + ?2 RETURNING next - ?2
+
+-- name: attempt
+SELECT {attempt} FROM attempts WHERE lease = ?
+-- name: attempts
+SELECT {attempt} FROM attempts WHERE task = ? ORDER BY fence
+-- name: open_attempts
+SELECT {attempt} FROM attempts WHERE ended_at IS NULL ORDER BY fence
+-- name: ended_attempts
+SELECT {attempt} FROM attempts WHERE ended_at >= ? ORDER BY ended_at DESC, fence DESC LIMIT ?
+-- name: put_attempt
+INSERT INTO attempts ({attempt}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (fence) DO UPDATE SET worker = excluded.worker, expires_at = excluded.expires_at,
+    ended_at = excluded.ended_at, outcome = excluded.outcome, input = excluded.input,
+    output = excluded.output, cache_read = excluded.cache_read,
+    cache_write = excluded.cache_write, usd = excluded.usd, body = excluded.body
+-- name: recent
+SELECT project, kind, agent, input, output, cache_read, cache_write, usd FROM attempts
+WHERE project = ? AND kind = ? AND agent IS ? AND ended_at IS NOT NULL
+    AND input + output + cache_write + cache_read > 0
+ORDER BY ended_at DESC, fence DESC LIMIT ?
+-- name: history
+SELECT project, kind, agent, estimate, tokens, usd FROM history ORDER BY project, kind, agent
+-- name: put_history
+INSERT OR REPLACE INTO history (project, kind, agent, estimate, tokens, usd)
+VALUES (?, ?, ?, ?, ?, ?)
+-- name: usage
+SELECT scope, minute, input, output, cache_read, cache_write, usd, starts, completions FROM usage
+WHERE scope = ? AND minute >= ? ORDER BY minute
+-- name: usage_sums
+SELECT scope, ?2, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(usd),
+    sum(starts), sum(completions) FROM usage
+WHERE scope >= ?1 AND scope < ?1 || char(1114111) AND minute >= ?2 GROUP BY scope
+-- name: book
+INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET input = input + excluded.input, output = output + excluded.output,
+    cache_read = cache_read + excluded.cache_read,
+    cache_write = cache_write + excluded.cache_write, usd = usd + excluded.usd,
+    starts = starts + excluded.starts, completions = completions + excluded.completions
+
+-- name: projects
+SELECT body, clock, present FROM projects ORDER BY name
+-- name: put_project
+INSERT INTO projects (name, clock, present, body) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET clock = excluded.clock, present = excluded.present, body = excluded.body
+-- name: drop_project
+DELETE FROM projects WHERE name = ?
+-- name: put_clock
+UPDATE projects SET clock = ?, present = ? WHERE name = ?
+-- name: groups
+SELECT name, parent, priority FROM groups ORDER BY name
+-- name: put_group
+INSERT OR REPLACE INTO groups (name, parent, priority) VALUES (?, ?, ?)
+-- name: pools
+SELECT body FROM pools ORDER BY name
+-- name: put_pool
+INSERT OR REPLACE INTO pools (name, body) VALUES (?, ?)
+-- name: workers
+SELECT body FROM workers ORDER BY name
+-- name: put_worker
+INSERT OR REPLACE INTO workers (name, body) VALUES (?, ?)
+-- name: drop_worker
+DELETE FROM workers WHERE name = ?
+-- name: pauses
+SELECT body FROM pauses ORDER BY scope
+-- name: put_pause
+INSERT OR REPLACE INTO pauses (scope, body) VALUES (?, ?)
+-- name: drop_pause
+DELETE FROM pauses WHERE scope = ?
+
+-- name: events
+SELECT number, at, kind, task, project, data FROM events WHERE number > ? ORDER BY number LIMIT ?
+-- name: events_of_task
+SELECT number, at, kind, task, project, data FROM events
+WHERE task = ? AND number > ? ORDER BY number LIMIT ?
+-- name: last_events
+SELECT number, at, kind, task, project, data FROM events
+WHERE number > ? ORDER BY number DESC LIMIT ?
+-- name: last_events_of_task
+SELECT number, at, kind, task, project, data FROM events
+WHERE task = ? AND number > ? ORDER BY number DESC LIMIT ?
+-- name: log
+INSERT INTO events (number, at, kind, task, project, data) VALUES (?, ?, ?, ?, ?, ?)
+-- name: decision
+SELECT number, at, base, policy, planner, lanes, rest, plan, digests FROM decisions WHERE number = ?
+-- name: decisions
+SELECT number, at, base, policy, planner, lanes, rest, plan, digests FROM decisions
+WHERE number > ? ORDER BY number LIMIT ?
+-- name: put_decision
+INSERT INTO decisions (number, at, base, policy, planner, lanes, rest, plan, digests)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+-- name: drop_decisions
+DELETE FROM decisions WHERE number < ?
+-- name: policy_text
+SELECT text FROM policies WHERE digest = ?
+-- name: put_policy_text
+INSERT OR IGNORE INTO policies (digest, text) VALUES (?, ?)
+-- name: value
+SELECT value FROM kept WHERE name = ?
+-- name: put_value
+INSERT OR REPLACE INTO kept (name, value) VALUES (?, ?)
+-- name: drop_value
+DELETE FROM kept WHERE name = ?
+
+-- name: compact_which
+SELECT seq, id FROM tasks t WHERE ended_at < ? AND body <> '{"meta":{"compacted":true}}'
+    AND NOT EXISTS (SELECT 1 FROM needs n JOIN tasks u ON u.seq = n.task
+        WHERE n.needed = t.id AND u.status NOT IN ('done', 'canceled'))
+    AND NOT EXISTS (SELECT 1 FROM tasks u
+        WHERE u.parent = t.id AND u.status NOT IN ('done', 'canceled'))
+-- name: compact_task
+UPDATE tasks SET facts = '{}', body = '{"meta":{"compacted":true}}', prompt = '' WHERE seq = ?
+-- name: compact_attempts
+DELETE FROM attempts WHERE task = ?
+-- name: compact_events
+DELETE FROM events WHERE at < ?
+-- name: compact_decisions
+DELETE FROM decisions WHERE base IN
+    (SELECT base FROM decisions GROUP BY base HAVING max(at) < ?)
+-- name: compact_policies
+DELETE FROM policies WHERE digest NOT IN (SELECT policy FROM decisions)
+    AND digest <> ifnull((SELECT json_extract(value, '$') FROM kept WHERE name = 'policy'), '')
+-- name: compact_usage
+INSERT INTO usage
+SELECT scope, minute - minute % 86400000000, sum(input), sum(output), sum(cache_read),
+    sum(cache_write), sum(usd), sum(starts), sum(completions) FROM usage
+WHERE minute < ?1 AND minute % 86400000000 <> 0 GROUP BY 1, 2
+ON CONFLICT DO UPDATE SET input = input + excluded.input, output = output + excluded.output,
+    cache_read = cache_read + excluded.cache_read,
+    cache_write = cache_write + excluded.cache_write, usd = usd + excluded.usd,
+    starts = starts + excluded.starts, completions = completions + excluded.completions
+-- name: compact_minutes
+DELETE FROM usage WHERE minute < ? AND minute % 86400000000 <> 0
+-- name: compact_lanes
+DELETE FROM lanes WHERE ready = 0 AND id NOT IN (SELECT lane FROM tasks WHERE lane IS NOT NULL)

@@ -1,0 +1,102 @@
+"""The SQLite store: one file, WAL, every promise durable before it is made."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fairlead.store.sqlite import migrate
+from fairlead.store.sqlite.errors import corrupt, explained
+from fairlead.store.sqlite.reading import SqliteReading
+from fairlead.store.sqlite.writing import SqliteWriting
+
+#: How long a transaction waits for another process.
+BUSY_SECONDS = 30.0
+
+
+class SqliteStore:
+    """One connection; threads take turns, processes share the file."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self.connection = connection
+        self._turn = threading.RLock()
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        busy_seconds: float = BUSY_SECONDS,
+        say: Callable[[str], None] | None = None,
+    ) -> SqliteStore:
+        """The store in this file, made or migrated if it must be."""
+        with explained(path):
+            if not path.exists():
+                path.touch(mode=0o600)
+            connection = sqlite3.connect(
+                path, timeout=busy_seconds, isolation_level=None, check_same_thread=False,
+                cached_statements=256,
+            )  # fmt: skip
+            try:
+                connection.execute("PRAGMA foreign_keys = ON")
+                connection.execute("PRAGMA synchronous = FULL")
+                if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                    connection.execute("PRAGMA journal_mode = WAL")
+                migrate.prepare(connection, path, say or _say)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(path, connection)
+
+    @contextmanager
+    def read(self) -> Iterator[SqliteReading]:
+        """A consistent view of the file."""
+        with self._turn, explained(self.path):
+            self.connection.execute("BEGIN")
+            try:
+                yield SqliteReading(self.connection)
+            finally:
+                self.connection.execute("ROLLBACK")
+
+    @contextmanager
+    def write(self) -> Iterator[SqliteWriting]:
+        """One transaction: durable when the block ends, undone when it raises."""
+        with self._turn, explained(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                writing = SqliteWriting(self.connection)
+                yield writing
+                writing.flush()
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    def check(self) -> list[str]:
+        """What is wrong with the file; nothing: it is content."""
+        from fairlead.store.sqlite.check import problems
+
+        with self._turn, explained(self.path):
+            return problems(self.connection)
+
+    def backup(self, target: Path) -> None:
+        """A consistent copy while others work."""
+        with self._turn, explained(self.path):
+            migrate.copy(self.connection, target)
+
+    def close(self) -> None:
+        """Nothing more is asked of it."""
+        self.connection.close()
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr)
+
+
+__all__ = ["SqliteStore", "corrupt"]

@@ -1,0 +1,283 @@
+"""Writing: one transaction. Lanes and tallies are brought up to date once, before they are read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairlead.model.event import Event
+from fairlead.model.instant import DAY, Instant
+from fairlead.model.lane import Lane, LaneKey
+from fairlead.model.project import Group, Project
+from fairlead.model.resources import History, Pause, Pool
+from fairlead.model.snapshot import WaitCount
+from fairlead.model.task import Status, Task
+from fairlead.store.base import Attempt, Booking, Decision, Placed, Tally, WorkerRow
+from fairlead.store.sqlite.reading import SqliteReading
+from fairlead.store.sqlite.rows import (
+    attempt_row,
+    body_of,
+    dump,
+    facts_of,
+    key_text,
+    task_row,
+    text_of,
+)
+
+
+class SqliteWriting(SqliteReading):
+    """A transaction that writes; `flush` is called before it is committed."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(connection)
+        self._lane_ids: dict[LaneKey, int] = {}
+        self._lane_deltas: dict[int, int] = {}
+        self._tally_deltas: dict[tuple[str, str, str, str], int] = {}
+        self._version: int | None = None
+
+    def _do(self, name: str, *values: Any) -> None:
+        self._touch()
+        self._connection.execute(self._queries[name], values)
+
+    def _do_many(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        if rows:
+            self._touch()
+            self._connection.executemany(self._queries[name], rows)
+
+    def _touch(self) -> int:
+        """The version of this transaction, taken at its first write."""
+        if self._version is None:
+            self._version = 0
+            self._version = self.number("version")
+        return self._version
+
+    # Tasks
+
+    def insert(self, tasks: Sequence[Placed]) -> None:
+        rows, needs = [], []
+        for placed in tasks:
+            task = placed.task
+            lane = self._enters(task, placed.wait)
+            self._tally(task.status.value, placed.wait, task.project, task.kind, 1)
+            rows.append(task_row(placed, lane))
+            if task.needs or task.parent is not None:
+                needs += _needs(task)
+        self._do_many("insert_task", rows)
+        self._do_many("add_need", needs)
+
+    def save(self, tasks: Sequence[Placed]) -> None:
+        rows = []
+        for placed in tasks:
+            task, wait, due_at = placed
+            lane = self._moves(placed)
+            rows.append(
+                (
+                    task.status.value, lane, wait, due_at, task.created_at, task.ready_since,
+                    task.ended_at, task.failures, task.attempts, facts_of(task), task.seq,
+                )
+            )  # fmt: skip
+        self._do_many("save_task", rows)
+
+    def rewrite(self, tasks: Sequence[Placed]) -> None:
+        self.save(tasks)
+        rows = [
+            (
+                task.project, task.kind, task.estimate_tokens, task.priority, task.depth,
+                task.agent, task.pool, task.group, task.parent, body_of(task), task.prompt,
+                task.seq,
+            )
+            for task, _, _ in tasks
+        ]  # fmt: skip
+        self._do_many("rewrite_task", rows)
+        self._do_many("drop_needs", [(task.seq,) for task, _, _ in tasks])
+        self._do_many("add_need", [need for task, _, _ in tasks for need in _needs(task)])
+
+    def number(self, name: str, count: int = 1) -> int:
+        if name != "version":
+            self._touch()
+        row = self._row("number", name, count)
+        assert row is not None
+        return int(row[0])
+
+    def _moves(self, placed: Placed) -> int | None:
+        """Where a known task goes: its old lane loses it, the new one gets it."""
+        task = placed.task
+        row = self._row("stands", task.id)
+        if row is None:
+            raise KeyError(task.id)
+        _, lane, status, wait, project, kind = row
+        if lane is not None:
+            self._lane_deltas[lane] = self._lane_deltas.get(lane, 0) - 1
+        before, after = (status, wait, project, kind), (
+            task.status.value, placed.wait, task.project, task.kind,
+        )  # fmt: skip
+        if before != after:
+            self._tally(*before, -1)
+            self._tally(*after, 1)
+        return self._enters(task, placed.wait)
+
+    def _enters(self, task: Task, wait: str) -> int | None:
+        if wait or task.status is not Status.QUEUED:
+            return None
+        key = task.lane
+        lane = self._lane_ids.get(key)
+        if lane is None:
+            lane = self._lane_ids[key] = self._lane_id(key_text(key))
+        self._lane_deltas[lane] = self._lane_deltas.get(lane, 0) + 1
+        return lane
+
+    def _lane_id(self, text: str) -> int:
+        row = self._row("lane_id", text)
+        if row is not None:
+            return int(row[0])
+        self._touch()
+        cursor = self._connection.execute(self._queries["add_lane"], (text,))
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def _tally(self, status: str, wait: str, project: str, kind: str, by: int) -> None:
+        cell = (status, wait, project, kind)
+        self._tally_deltas[cell] = self._tally_deltas.get(cell, 0) + by
+
+    def flush(self) -> None:
+        """Lanes and tallies as of now."""
+        if self._lane_deltas:
+            version = self._touch()
+            rows = [(by, version, lane) for lane, by in self._lane_deltas.items()]
+            self._lane_deltas = {}
+            self._do_many("touch_lane", rows)
+        if self._tally_deltas:
+            # What grows comes first, so that no count is below 0 in between.
+            changed = [(*cell, by) for cell, by in self._tally_deltas.items() if by]
+            self._tally_deltas = {}
+            for row in sorted(changed, key=lambda row: -row[4]):
+                if row[4] > 0:
+                    self._do("tally", *row)
+                else:
+                    self._lower(row)
+
+    def _lower(self, row: tuple[str, str, str, str, int]) -> None:
+        self._connection.execute(
+            "UPDATE tallies SET count = count + ? "
+            "WHERE status = ? AND wait = ? AND project = ? AND kind = ?",
+            (row[4], *row[:4]),
+        )
+
+    def lanes(self, age_from: str, window: int) -> tuple[Lane, ...]:
+        self.flush()
+        return super().lanes(age_from, window)
+
+    def lane(self, key: LaneKey, age_from: str, window: int) -> Lane | None:
+        self.flush()
+        return super().lane(key, age_from, window)
+
+    def lanes_changed(self, since: int) -> set[LaneKey]:
+        self.flush()
+        return super().lanes_changed(since)
+
+    def wait_counts(self) -> tuple[WaitCount, ...]:
+        self.flush()
+        return super().wait_counts()
+
+    def tallies(self) -> list[Tally]:
+        self.flush()
+        return super().tallies()
+
+    # Everything else
+
+    def log(self, events: Sequence[Event]) -> int:
+        if not events:
+            return self.number("event", 0) - 1
+        first = self.number("event", len(events))
+        rows = [
+            (number, each.at, each.kind, each.task, each.project, dump(each.data))
+            for number, each in enumerate(events, first)
+        ]
+        self._do_many("log", rows)
+        return first + len(events) - 1
+
+    def put_attempts(self, attempts: Sequence[Attempt]) -> None:
+        self._do_many("put_attempt", [attempt_row(attempt) for attempt in attempts])
+
+    def put_history(self, rows: Sequence[History]) -> None:
+        values = [(r.project, r.kind, r.agent or "", r.estimate, r.tokens, r.usd) for r in rows]
+        self._do_many("put_history", values)
+
+    def book(self, bookings: Sequence[Booking]) -> None:
+        rows = [
+            (each.scope, each.minute, *each.tokens, each.usd, each.starts, each.completions)
+            for each in bookings
+        ]
+        self._do_many("book", rows)
+
+    def put_project(self, project: Project) -> None:
+        from dataclasses import replace
+
+        body = text_of(replace(project, clock=None, present=True))
+        self._do("put_project", project.name, project.clock, int(project.present), body)
+
+    def drop_project(self, name: str) -> None:
+        self._do("drop_project", name)
+
+    def put_clocks(self, clocks: Mapping[str, tuple[int, bool]]) -> None:
+        rows = [(clock, int(present), name) for name, (clock, present) in clocks.items()]
+        self._do_many("put_clock", rows)
+
+    def put_group(self, group: Group) -> None:
+        self._do("put_group", group.name, group.parent, group.priority)
+
+    def put_pool(self, pool: Pool) -> None:
+        self._do("put_pool", pool.name, text_of(pool))
+
+    def put_worker(self, worker: WorkerRow) -> None:
+        self._do("put_worker", worker.name, text_of(worker))
+
+    def drop_worker(self, name: str) -> None:
+        self._do("drop_worker", name)
+
+    def put_pause(self, pause: Pause) -> None:
+        self._do("put_pause", pause.scope, text_of(pause))
+
+    def drop_pause(self, scope: str) -> None:
+        self._do("drop_pause", scope)
+
+    def put_decision(self, decision: Decision) -> None:
+        self._do(
+            "put_decision", decision.number, decision.at, decision.base, decision.policy,
+            decision.planner, decision.lanes, decision.rest, decision.plan,
+            dump(dict(decision.digests)),
+        )  # fmt: skip
+
+    def drop_decisions(self, before: int) -> None:
+        self._do("drop_decisions", before)
+
+    def put_policy_text(self, digest: str, text: str) -> None:
+        self._do("put_policy_text", digest, text)
+
+    def put_value(self, name: str, value: Any) -> None:
+        if value is None:
+            self._do("drop_value", name)
+        else:
+            self._do("put_value", name, dump(value))
+
+    def compact(self, before: Instant) -> dict[str, int]:
+        found = self._rows("compact_which", before)
+        self._do_many("compact_attempts", [(name,) for _, name in found])
+        self._do_many("compact_task", [(seq,) for seq, _ in found])
+        counts = {"tasks": len(found)}
+        for what in ("events", "decisions"):
+            self._touch()
+            statement = self._queries[f"compact_{what}"]
+            counts[what] = self._connection.execute(statement, (before,)).rowcount
+        self._do("compact_policies")
+        midnight = before - before % DAY
+        self._do("compact_usage", midnight)
+        self._do("compact_minutes", midnight)
+        self._do("compact_lanes")
+        return counts
+
+
+def _needs(task: Task) -> list[tuple[str, int]]:
+    named = (*task.needs, task.parent) if task.parent is not None else task.needs
+    return [(needed, task.seq) for needed in dict.fromkeys(named)]
