@@ -111,6 +111,8 @@ def run(arguments: Sequence[str]) -> int:
         return print_error(error, as_json)
     except BrokenPipeError:
         return 0
+    except OSError as error:  # the disk is full, a folder cannot be read
+        return _unwritten(FairleadError(str(error), "Nothing else was done.", "system"), as_json)
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except _Terminated:
@@ -124,6 +126,14 @@ def wants_json(arguments: Sequence[str]) -> bool:
     """Whether `--json` stands among the options, before any `--`."""
     ours = list(arguments)
     return "--json" in (ours[: ours.index("--")] if "--" in ours else ours)
+
+
+def _unwritten(error: FairleadError, as_json: bool) -> int:
+    """An error of the system; where not even it can be written, it goes to standard error."""
+    try:
+        return print_error(error, as_json)
+    except OSError:
+        return print_error(error, False)
 
 
 def _usage(error: click.ClickException) -> Invalid:

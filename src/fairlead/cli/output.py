@@ -21,7 +21,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-
 #: The same, where JSON would let it through.
 _RAW_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-WIDTH_MIN, WIDTH_MAX = 40, 100
+WIDTH_MIN, WIDTH_MAX, LAST_COLUMN_MIN = 40, 100, 24
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -77,7 +77,7 @@ def width() -> int:
         columns = int(told) if told.isdigit() else os.get_terminal_size(sys.stdout.fileno()).columns
     except (OSError, ValueError):
         columns = WIDTH_MAX
-    return min(WIDTH_MAX, max(WIDTH_MIN, columns))
+    return min(WIDTH_MAX, max(WIDTH_MIN, columns or WIDTH_MAX))
 
 
 def wrapped(text: str, indent: int, first: str = "") -> str:
@@ -109,7 +109,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence
     lines = [paint(_line(head, widths, right).rstrip(), "dim")]
     for row in texts:
         fixed = _line(row[:-1], widths, right) + "  "
-        lines.append(wrapped(row[-1], start, fixed) if row[-1] else fixed)
+        if row[-1] and width() - start < min(cells(row[-1]), LAST_COLUMN_MIN):
+            lines += [fixed, wrapped(row[-1], 5)]  # too narrow: it gets a line of its own
+        else:
+            lines.append(wrapped(row[-1], start, fixed) if row[-1] else fixed)
     return "\n".join(line.rstrip() for line in lines)
 
 

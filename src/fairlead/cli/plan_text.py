@@ -56,7 +56,7 @@ def _starts(plan: Plan, policy: Policy) -> str:
         return paint("Nothing starts.", "bold")
     title = paint(f"{count(len(plan.picks), 'task').capitalize()} would start:", "bold", "green")
     shares = "share" in policy.order and policy.share.mode != "none"
-    share = "tokens ÷ weight" if policy.share.mode == "virtual-time" else "share"
+    share = "tokens/weight" if policy.share.mode == "virtual-time" else "share"
     head = ["#", "task", "project", "kind", "worker", *([share] if shares else [])]
     rows = []
     for number, pick in enumerate(plan.picks, 1):
@@ -77,7 +77,7 @@ def parts_text(kind: str, score: ScoreParts) -> str:
     terms += [f"age {score.age}"] if score.age else []
     terms += [f"depth {score.depth}"] if score.depth else []
     text = " + ".join(terms)
-    return text + (f" − failures {-score.retries}" if score.retries else "")
+    return text + (f" - failures {-score.retries}" if score.retries else "")
 
 
 def order_text(policy: Policy) -> str:

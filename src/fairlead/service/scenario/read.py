@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model.errors import Invalid
+from fairlead.model.instant import DAY, show_instant
 from fairlead.model.snapshot import Snapshot
 from fairlead.policy.policy import Policy
 from fairlead.service.scenario.expect import EXPECT_KEYS, Expect, read_expect
@@ -38,6 +39,8 @@ TOP_KEYS = (
 )
 #: A scenario is written by hand, or by a program for a test; beyond this size it is neither.
 FILE_BYTES_MAX = 64_000_000
+#: The year 9000: times that follow from `now` can still be written.
+NOW_MAX = 7030 * 365 * DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,8 @@ def build(mapping: Mapping[str, Any], origin: str, now: Instant | None = None) -
     base = now if written is None else written
     if base is None:
         raise top.error("now", "missing", "Write it as now = 2026-01-30T12:00:00Z.")
+    if not 0 <= base < NOW_MAX:
+        raise top.error("now", f"{show_instant(base)} is beyond what can be planned")
     policy = _policy(top)
     world = read_world(top, policy)
     tasks = read_tasks(top, world, policy, base)
