@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heapreplace
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from fairlead.model.instant import Instant
@@ -59,7 +59,7 @@ class Line:
 
 
 #: The id of an entry.
-_TASK: Callable[[Entry], str] = attrgetter("task")
+_TASK: Callable[[Entry], str] = itemgetter(0)
 #: A project's lanes, best first. Ranks end in `seq`, so two lines are never compared.
 Heap = list[tuple[Rank, Line]]
 #: The projects' heaps, each with the place of its best lane among all, best first.

@@ -9,7 +9,7 @@ from typing import Any
 from fairlead.model.instant import Instant
 from fairlead.model.lane import Entry, LaneKey
 from fairlead.model.plan import ScoreParts
-from fairlead.planner.scoring import age, aged, fixed_terms
+from fairlead.planner.scoring import age, score
 from fairlead.planner.share import Share
 from fairlead.policy.policy import Policy
 
@@ -29,7 +29,9 @@ class Order:
         self._after = policy.overdue.after
         self._created = policy.score.age_from == "created"
         self._score = policy.score
-        self._fixed: dict[tuple[str, int, int], tuple[int, ScoreParts]] = {}
+        self._ripe = age.full_since(policy.score, now)
+        #: What `_find_terms` has found, by kind, priority, depth and failures.
+        self._terms: dict[tuple[Any, ...], tuple[int, int, ScoreParts]] = {}
         places: list[int] = []
         #: Where each key of projects stands in a full rank.
         self._project_keys: list[tuple[int, Callable[[str], Any]]] = []
@@ -57,7 +59,8 @@ class Order:
     def rank(self, lane: LaneKey, entry: Entry) -> Rank:
         """Its place inside its project; changes only when the lane's head is taken."""
         since = entry.created_at if self._created else entry.ready_since
-        points = self._terms(lane)[0] + age.term(since, self._score, self._now)
+        young, ripe, _ = self._terms.get(lane[1:5]) or self._find_terms(lane)
+        points = ripe if since <= self._ripe else young + age.term(since, self._score, self._now)
         if self._after is None:
             return self._arrange((-points, lane.priority, since, entry.seq))
         late, oldest = (0, since) if self.overdue(entry) else (1, 0)
@@ -74,13 +77,15 @@ class Order:
 
     def score(self, lane: LaneKey, entry: Entry) -> ScoreParts:
         """Its score with its parts."""
-        return aged(self._terms(lane)[1], self.since(entry), self._score, self._now)
+        since = entry.created_at if self._created else entry.ready_since
+        _, _, parts = self._terms.get(lane[1:5]) or self._find_terms(lane)
+        if since <= self._ripe:
+            return parts
+        gained = age.term(since, self._score, self._now)
+        return ScoreParts(parts.kind, gained, parts.depth, parts.retries)
 
-    def _terms(self, lane: LaneKey) -> tuple[int, ScoreParts]:
-        """What of the score does not depend on age, and its sum: found once."""
-        key = (lane.kind, lane.depth, lane.failures)
-        found = self._fixed.get(key)
-        if found is None:
-            terms = fixed_terms(lane, self._score)
-            found = self._fixed[key] = (terms.total, terms)
+    def _find_terms(self, lane: LaneKey) -> tuple[int, int, ScoreParts]:
+        """The score without age, the score with all that age can give, and its parts."""
+        parts = score(lane, self._ripe, self._score, self._now)
+        found = self._terms[lane[1:5]] = (parts.total - parts.age, parts.total, parts)
         return found

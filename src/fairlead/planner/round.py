@@ -67,8 +67,10 @@ class Round:
     def first_hold(self, lane: LaneRules) -> Hold | None:
         """The first hold of a lane; None: it may start."""
         for gate in GATES:
-            for hold in gate(lane, self):
-                return hold
+            holds = gate(lane, self)
+            if holds:  # what passes gave the empty tuple
+                for hold in holds:
+                    return hold
         return None
 
     def all_holds(self, lane: LaneRules) -> list[Hold]:

@@ -29,6 +29,32 @@ class BudgetLine:
         return "tokens" if self.budget.tokens is not None else "micro-dollars"
 
 
+class Caps(dict[str, int | None]):
+    """The cap of each scope, found when it is first asked for; None: it has no cap."""
+
+    def __init__(self, policy: Policy, projects: Mapping[str, Project]) -> None:
+        super().__init__()
+        self._given, self._projects = policy.caps, projects
+
+    def __missing__(self, scope: str) -> int | None:
+        limit = self[scope] = self._find(scope)
+        return limit
+
+    def _find(self, scope: str) -> int | None:
+        """The exact name wins over `*`; of a project's own number and its cap the smaller."""
+        kind, _, name = scope.partition(":")
+        exact = self._given.get(scope)
+        if kind == "project":
+            project = self._projects.get(name)
+            own = project.max_in_flight if project else None
+            named = [limit for limit in (own, exact) if limit is not None]
+            if named:
+                return min(named)
+        if exact is not None or scope == "all":
+            return exact
+        return self._given.get(f"{kind}:*")
+
+
 class LaneRules:
     """One lane as the gates see it: its own fields, and what the policy says of them."""
 
@@ -43,9 +69,11 @@ class LaneRules:
         self.workspace, self.labels, self.group = shape[6:]
         #: The names under which it is counted, in the order of the caps gate.
         self.scopes: tuple[str, ...] = rules.scopes(shape)
-        limits = [(scope, rules.cap(scope)) for scope in self.scopes]
+        caps = rules.caps
         #: The caps that bound it.
-        self.caps = tuple([(scope, limit) for scope, limit in limits if limit is not None])
+        self.caps = tuple(
+            [(scope, limit) for scope in self.scopes if (limit := caps[scope]) is not None]
+        )
         #: What finished attempts tell about its tasks.
         self.history = rules.history.get((self.project, self.kind, self.agent))
         #: The locks that it takes: its own, and the serial one if it is not parallel.
@@ -58,9 +86,8 @@ class Rules:
     def __init__(self, snapshot: Snapshot, policy: Policy, now: Instant) -> None:
         self._policy = policy
         self._groups = snapshot.groups
-        self._projects = snapshot.projects
         self._lanes: dict[Shape, LaneRules] = {}
-        self._caps: dict[str, int | None] = {}
+        self.caps = Caps(policy, snapshot.projects)
         self.history = {(row.project, row.kind, row.agent): row for row in snapshot.history}
         self.pauses = _pauses(snapshot)
         self.budgets = _budget_lines(snapshot, policy, now)
@@ -79,15 +106,11 @@ class Rules:
             names.append(f"pool:{shape.pool}")
         if shape.agent is not None:
             names.append(f"agent:{shape.agent}")
-        names += [f"group:{group}" for group in self._lineage(shape.group)]
-        names += [f"label:{label}" for label in shape.labels]
+        if shape.group is not None:
+            names += [f"group:{group}" for group in self._lineage(shape.group)]
+        if shape.labels:
+            names += [f"label:{label}" for label in shape.labels]
         return tuple(names)
-
-    def cap(self, scope: str) -> int | None:
-        """The cap of one scope, or None."""
-        if scope not in self._caps:
-            self._caps[scope] = self._cap(scope)
-        return self._caps[scope]
 
     def locks(self, shape: Shape) -> tuple[str, ...]:
         """The locks that a task of this shape takes."""
@@ -98,20 +121,6 @@ class Rules:
             return shape.locks
         place = f"group:{shape.group}" if shape.group else f"project:{shape.project}"
         return (*shape.locks, f"serial:{place}+{shape.kind}")
-
-    def _cap(self, scope: str) -> int | None:
-        """The exact name wins over `*`; of a project's own number and its cap the smaller."""
-        kind, _, name = scope.partition(":")
-        exact = self._policy.caps.get(scope)
-        if kind == "project":
-            project = self._projects.get(name)
-            own = project.max_in_flight if project else None
-            named = [limit for limit in (own, exact) if limit is not None]
-            if named:
-                return min(named)
-        if exact is not None or scope == "all":
-            return exact
-        return self._policy.caps.get(f"{kind}:*")
 
     def _lineage(self, group: str | None) -> list[str]:
         names: list[str] = []

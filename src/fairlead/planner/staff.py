@@ -20,6 +20,9 @@ class Staff:
         self.assumed = not self.live
         if self.assumed:
             self.live = (Worker("local", cap_all),)
+        self._assumed_slots = _PLENTY if cap_all is None else cap_all
+        #: The only one, where there is but one.
+        self._sole = self.live[0].name if len(self.live) == 1 else None
         self._fitting: dict[tuple[str, ...], tuple[Worker, ...]] = {}
 
     def fitting(self, labels: tuple[str, ...]) -> tuple[Worker, ...]:
@@ -39,7 +42,7 @@ class Staff:
     def has_slot(self, labels: tuple[str, ...]) -> bool:
         """Whether a worker that fits has a free slot."""
         if self.assumed and not labels:
-            return self.free(self.live[0]) > 0
+            return self._ledger.total < self._assumed_slots
         return any(map(self.free, self.fitting(labels)))
 
     def free_slots(self) -> int | None:
@@ -57,8 +60,8 @@ class Staff:
 
     def choose(self, lane: LaneRules) -> str:
         """Of those with a free slot: fewest labels it does not need, most free slots, the name."""
-        if len(self.live) == 1:
-            return self.live[0].name
+        if self._sole is not None:
+            return self._sole
         fits = [each for each in self.fitting(lane.labels) if self.free(each) > 0]
         if len(fits) == 1:
             return fits[0].name

@@ -9,11 +9,11 @@ from fairlead.planner.scoring import age, depth, kind, retries
 from fairlead.policy.policy import Score
 
 
-def fixed_terms(lane: LaneKey, rules: Score) -> ScoreParts:
-    """The terms that do not change with time; age is 0."""
-    return ScoreParts(kind.term(lane, rules), 0, depth.term(lane, rules), retries.term(lane, rules))
-
-
-def aged(fixed: ScoreParts, since: Instant, rules: Score, now: Instant) -> ScoreParts:
+def score(lane: LaneKey, since: Instant, rules: Score, now: Instant) -> ScoreParts:
     """The score of a lane's head with its parts."""
-    return ScoreParts(fixed.kind, age.term(since, rules, now), fixed.depth, fixed.retries)
+    return ScoreParts(
+        kind.term(lane, rules),
+        age.term(since, rules, now),
+        depth.term(lane, rules),
+        retries.term(lane, rules),
+    )
