@@ -21,6 +21,8 @@ class Table:
 
     def __init__(self, where: str, values: object, known: Sequence[str]) -> None:
         self.where = where
+        self.title = ""  # its own name or id, once that was read
+        self.number = 0  # its place among those of its sort, from 1
         if not isinstance(values, Mapping):
             raise Invalid(f"{where}: not a table: {values!r}", "Give keys with values.")
         self.values = {key: value for key, value in values.items() if value is not None}

@@ -56,7 +56,7 @@ TASK_KEYS = (
 def read_tasks(top: Table, world: World, policy: Policy, now: Instant) -> list[Task]:
     """Every task, checked by itself and against the others."""
     found = tables(top, "task", TASK_KEYS, label="id")
-    paused = _paused(top, world, {table.required_name("id") for table in found})
+    paused = _paused(top, world, {table.title for table in found})
     read = {}
     for table in found:
         task = _task(table, world, policy, now, paused)
@@ -66,7 +66,11 @@ def read_tasks(top: Table, world: World, policy: Policy, now: Instant) -> list[T
         _check_edges(table, read)
     depths = _depths(found, read)
     _check_held(found, read)
-    return placed([replace(task, depth=depths[task.id]) for task in read.values()], world)
+    return placed([_at_depth(task, depths[task.id]) for task in read.values()], world)
+
+
+def _at_depth(task: Task, depth: int) -> Task:
+    return task if task.depth == depth else replace(task, depth=depth)
 
 
 def _paused(top: Table, world: World, ids: set[str]) -> set[str]:
@@ -78,7 +82,7 @@ def _paused(top: Table, world: World, ids: set[str]) -> set[str]:
 
 
 def _task(table: Table, world: World, policy: Policy, now: Instant, paused: set[str]) -> Task:
-    task_id = table.required_name("id")
+    task_id = table.title
     status = Status(table.choice("status", [str(each) for each in Status]) or "queued")
     project = _project_of(table, task_id, world.projects)
     agent = table.word("agent") or project.agent
@@ -88,6 +92,7 @@ def _task(table: Table, world: World, policy: Policy, now: Instant, paused: set[
     failures = table.whole("failures") or 0
     return Task(
         id=task_id,
+        seq=table.number,
         project=project.name,
         kind=table.word("kind") or "code",
         title=table.text("title") or "",
@@ -168,7 +173,7 @@ def _lease(
         return None
     estimate = table.whole("estimate_tokens")
     return Lease(
-        id=f"lease-{table.required_name('id')}",
+        id=f"lease-{table.title}",
         attempt=failures + 1,
         worker=_worker(table, world),
         expires_at=table.moment("lease_expires"),
@@ -202,7 +207,7 @@ def _check_place(table: Table, task: Task, world: World) -> None:
 
 def _check_edges(table: Table, read: Mapping[str, Task]) -> None:
     """What it waits for exists."""
-    task = read[table.required_name("id")]
+    task = read[table.title]
     for key, named in (("needs", task.needs), ("parent", (task.parent,) if task.parent else ())):
         for each in named:
             if each not in read:
@@ -211,7 +216,7 @@ def _check_edges(table: Table, read: Mapping[str, Task]) -> None:
 
 def _depths(found: Iterable[Table], read: Mapping[str, Task]) -> dict[str, int]:
     """Depth as given, else one more than the parent's; on the way, no task waits for itself."""
-    tables_by_id = {table.required_name("id"): table for table in found}
+    tables_by_id = {table.title: table for table in found}
     order = _upstream_first(tables_by_id, read)
     depths: dict[str, int] = {}
     for task_id in order:
@@ -252,7 +257,7 @@ def _check_held(found: Iterable[Table], read: Mapping[str, Task]) -> None:
     """A workspace and a lock have at most one holder in flight."""
     holders: dict[tuple[str, str, str], str] = {}
     for table in found:
-        task = read[table.required_name("id")]
+        task = read[table.title]
         if not task.status.in_flight:
             continue
         held = [("locks", "", lock) for lock in task.locks]

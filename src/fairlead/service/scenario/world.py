@@ -75,10 +75,10 @@ def tables(top: Table, key: str, known: Sequence[str], label: str = "name") -> l
         if isinstance(named, str) and named.isprintable():
             where = f"{top.where}: {key} {named}"
         table = Table(where, values, known)
-        name = table.required_name(label)
-        if name in seen:
-            raise table.error(label, f"{name!r} appears twice", "Give each its own.")
-        seen.add(name)
+        table.title, table.number = table.required_name(label), number
+        if table.title in seen:
+            raise table.error(label, f"{table.title!r} appears twice", "Give each its own.")
+        seen.add(table.title)
         found.append(table)
     return found
 
@@ -96,7 +96,7 @@ def scope_of(table: Table, key: str, text: object, sorts: Sequence[str]) -> str:
 
 
 def _project(table: Table, policy: Policy) -> Project:
-    name = table.required_name("name")
+    name = table.title
     weight = table.whole("weight")
     return Project(
         name=name,
@@ -136,7 +136,7 @@ def _budgets(table: Table, project: str, policy: Policy) -> tuple[Budget, ...]:
 
 def _worker(table: Table) -> Worker:
     return Worker(
-        name=table.required_name("name"),
+        name=table.title,
         slots=table.whole("slots"),
         labels=table.words("labels") or (),
     )
@@ -144,7 +144,7 @@ def _worker(table: Table) -> Worker:
 
 def _pool(table: Table) -> Pool:
     return Pool(
-        name=table.required_name("name"),
+        name=table.title,
         until=table.moment("cooldown_until"),
         hits=table.whole("hits") or 0,
         cause=table.text("cause") or "",
@@ -153,10 +153,10 @@ def _pool(table: Table) -> Pool:
 
 def _groups(top: Table) -> tuple[Group, ...]:
     read = tables(top, "group", GROUP_KEYS)
-    parents = {table.required_name("name"): table.name("parent") for table in read}
+    parents = {table.title: table.name("parent") for table in read}
     for table in read:
         seen: list[str] = []
-        name: str | None = table.required_name("name")
+        name: str | None = table.title
         while name is not None:
             if name in seen:
                 raise table.error("parent", f"a cycle: {' -> '.join([*seen, name])}")
