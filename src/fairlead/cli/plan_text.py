@@ -95,6 +95,8 @@ def order_text(policy: Policy) -> str:
 
 def share_text(share: Mapping[str, Any]) -> str:
     """The numbers of a project's share in words."""
+    if share.get("mode") in ("deficit", "virtual-time") and not share["weight"]:
+        return "has weight 0: it starts only when nobody else wants the slot"
     if share.get("mode") == "deficit" and share["weights"]:
         has = 100 * share["received"] / (share["received_by_all"] or 1)
         due = 100 * share["weight"] / share["weights"]
