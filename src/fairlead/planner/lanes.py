@@ -13,7 +13,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from fairlead.model.instant import Instant
-from fairlead.model.lane import Entry, Lane
+from fairlead.model.lane import Entry, Lane, LaneKey
 from fairlead.model.plan import IDS_SHOWN, Pick, Plan
 from fairlead.model.snapshot import Snapshot
 from fairlead.planner.conclude import Left, conclude
@@ -24,7 +24,11 @@ from fairlead.policy.policy import Policy
 
 
 class WindowUsedUp(Exception):
-    """The snapshot holds fewer tasks of a lane than the round takes: read more, plan again."""
+    """The snapshot holds fewer tasks of these lanes than the round takes: read more, plan again."""
+
+    def __init__(self, lanes: frozenset[LaneKey]) -> None:
+        super().__init__(f"{len(lanes)} lanes")
+        self.lanes = lanes
 
 
 class Line:
@@ -34,7 +38,7 @@ class Line:
 
     def __init__(self, lane: Lane, age_from: str, rules: Rules, order: Order) -> None:
         self.key = lane.key
-        self.rules = rules.of(lane.shape)
+        self.rules = rules.of_lane(lane.key, lane.shape)
         self.entries = lane.in_order(age_from)
         self.count = lane.count
         self.taken = 0
@@ -42,12 +46,10 @@ class Line:
         self.rank: Rank = order.rank(lane.key, self.head)
 
     def advance(self, order: Order) -> bool:
-        """Its head was taken; False: nothing is left."""
+        """Its head was taken; False: nothing is left, or nothing that was read."""
         self.taken += 1
-        if self.taken == self.count:
-            return False
         if self.taken == len(self.entries):
-            raise WindowUsedUp(self.key)
+            return False
         self.head = self.entries[self.taken]
         self.rank = order.rank(self.key, self.head)
         return True
@@ -95,6 +97,9 @@ def play(round: Round) -> Plan:
         if round.share.moves_all:
             offers = [(_place(heap, round.order), heap) for _, heap in offers]
             heapify(offers)
+    short = [line.key for line in lines if line.taken == len(line.entries) < line.count]
+    if short:
+        raise WindowUsedUp(frozenset(short))
     return conclude(round, picks, _left(lines, round.order))
 
 

@@ -21,7 +21,7 @@ from fairlead.model.task import Status, Task
 
 
 class Placed(NamedTuple):
-    """A task and where it stands: in a lane (queued, nothing to wait for), or waiting, or neither."""
+    """A task and where it stands: in a lane (queued, waits for nothing), waiting, or neither."""
 
     task: Task
     wait: str = ""  # queued and waiting: the code of what it waits for first
@@ -115,7 +115,8 @@ class Filter:
     held_lanes: tuple[LaneKey, ...] | None = None  # ready tasks of these lanes
 
 
-class Tally(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Tally:
     """How many tasks of one sort there are; `wait` is "" for queued tasks that are in a lane."""
 
     status: Status

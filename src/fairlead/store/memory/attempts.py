@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+from fairlead.model.errors import Refused
 from fairlead.model.instant import Instant
 from fairlead.model.task import Lease, Task
 from fairlead.store.base import Attempt, HistoryRow
 from fairlead.store.memory.ordered import Ordered, give, take
 from fairlead.store.memory.queue import Queue
-from fairlead.store.memory.rows import Row
 
 Ended = tuple[Instant, int, str]  # when, fence, lease
 HistoryKey = tuple[str, str, str | None]  # project, kind, agent
@@ -23,10 +23,11 @@ class Attempts(Queue):
         super().__init__()
         self._attempts: dict[str, Attempt] = {}
         self._tries: dict[str, Ordered[tuple[int, int, str]]] = {}  # of a task: number, fence
-        self._open: dict[str, Ordered[tuple[int, str]]] = {}  # of a task: fence, lease
+        self._fences: dict[int, str] = {}  # whose lease
+        self._open: dict[str, str] = {}  # of a task, the lease that has not ended
         self._leases: dict[str, Lease] = {}  # of open attempts, as tasks show them
         self._ended: Ordered[Ended] = Ordered()
-        self._history: dict[HistoryKey, Ordered[Ended]] = {}
+        self._used: dict[HistoryKey, Ordered[Ended]] = {}
 
     def attempt(self, lease: str) -> Attempt | None:
         """The attempt that has or had this lease."""
@@ -38,8 +39,8 @@ class Attempts(Queue):
 
     def open_attempts(self) -> list[Attempt]:
         """Those whose lease has not ended, by fence."""
-        found = sorted(each for tries in self._open.values() for each in tries)
-        return [self._attempts[lease] for _, lease in found]
+        found = [self._attempts[lease] for lease in self._open.values()]
+        return sorted(found, key=lambda attempt: attempt.fence)
 
     def ended_attempts(self, since: Instant, limit: int) -> list[tuple[Attempt, Task]]:
         """Those that ended since then, the newest first, with their task."""
@@ -48,31 +49,45 @@ class Attempts(Queue):
             if at < since or len(found) >= limit:
                 break
             attempt = self._attempts[lease]
-            row = self._rows.get(attempt.task)
-            if row is not None:
-                found.append((attempt, self._shown(row).task))
+            found.append((attempt, self._shown(self._rows[attempt.task]).task))
         return found
 
-    def recent(self, per_key: int) -> list[HistoryRow]:
-        """Of each (project, kind, agent) the newest ended attempts that tell their usage."""
-        rows = []
-        for key, ended in self._history.items():
-            for _, _, lease in islice(reversed(ended), per_key):
-                attempt = self._attempts[lease]
-                rows.append(HistoryRow(*key, attempt.tokens, attempt.usd))
-        return rows
+    def recent(self, project: str, kind: str, agent: str | None, limit: int) -> list[HistoryRow]:
+        """The newest ended attempts of these that used anything."""
+        ended = self._used.get((project, kind, agent), Ordered())
+        found = [self._attempts[lease] for _, _, lease in islice(reversed(ended), limit)]
+        return [HistoryRow(project, kind, agent, each.tokens, each.usd) for each in found]
 
     def put_attempts(self, attempts: Sequence[Attempt]) -> None:
-        """New attempts, and known ones as they are now."""
+        """New attempts, and known ones as they are now; one holder at a time."""
         for attempt in attempts:
-            self._change_attempt(self._attempts.get(attempt.lease), attempt)
+            old = self._attempts.get(attempt.lease)
+            self._check(attempt, old)
+            self._change_attempt(old, attempt)
+
+    def _check(self, attempt: Attempt, old: Attempt | None) -> None:
+        """Refuses what must never be true of an attempt."""
+        name = f"attempt {attempt.number} of task {attempt.task}"
+        if attempt.task not in self._rows:
+            raise Refused(f"{name}: there is no such task")
+        if (attempt.ended_at is None) != (attempt.outcome is None):
+            raise Refused(f"{name}: it ends with an outcome, and only then")
+        if self._fences.get(attempt.fence, attempt.lease) != attempt.lease:
+            raise Refused(f"{name}: fence {attempt.fence} was given to another lease")
+        if old is not None and (old.task, old.fence) != (attempt.task, attempt.fence):
+            raise Refused(f"{name}: lease {attempt.lease} is that of another attempt")
+        if any(
+            number == attempt.number and lease != attempt.lease
+            for number, _, lease in self._tries.get(attempt.task, ())
+        ):
+            raise Refused(f"{name}: it has been made already")
+        others = self._open.get(attempt.task, attempt.lease)
+        if attempt.ended_at is None and others != attempt.lease:
+            raise Refused(f"{name}: lease {others} has not ended")
 
     def _lease_of(self, task: str) -> Lease | None:
-        tries = self._open.get(task)
-        if tries is None:
-            return None
-        *_, (_, lease) = tries
-        return self._leases[lease]
+        lease = self._open.get(task)
+        return self._leases[lease] if lease is not None else None
 
     def _change_attempt(self, old: Attempt | None, new: Attempt | None) -> None:
         self._note(self._swap_attempt, new, old)
@@ -88,43 +103,30 @@ class Attempts(Queue):
     def _put_in(self, attempt: Attempt) -> None:
         lease = attempt.lease
         self._attempts[lease] = attempt
+        self._fences[attempt.fence] = lease
         give(self._tries, attempt.task, (attempt.number, attempt.fence, lease))
         if attempt.ended_at is None:
-            give(self._open, attempt.task, (attempt.fence, lease))
+            self._open[attempt.task] = lease
             self._leases[lease] = lease_of(attempt)
             return
         ended = (attempt.ended_at, attempt.fence, lease)
         self._ended.add(ended)
-        row = self._rows.get(attempt.task)
-        if row is not None and _tells(attempt):
-            give(self._history, _key(row), ended)
+        if any(attempt.tokens):
+            give(self._used, (attempt.project, attempt.kind, attempt.agent), ended)
 
     def _take_out(self, attempt: Attempt) -> None:
         lease = attempt.lease
         del self._attempts[lease]
+        del self._fences[attempt.fence]
         take(self._tries, attempt.task, (attempt.number, attempt.fence, lease))
         if attempt.ended_at is None:
-            take(self._open, attempt.task, (attempt.fence, lease))
+            del self._open[attempt.task]
             del self._leases[lease]
             return
         ended = (attempt.ended_at, attempt.fence, lease)
         self._ended.remove(ended)
-        row = self._rows.get(attempt.task)
-        if row is not None and _tells(attempt):
-            take(self._history, _key(row), ended)
-
-    def _swap_names(self, old: Row | None, new: Row | None) -> None:
-        """What a task's attempts tell belongs to what the task is now."""
-        super()._swap_names(old, new)
-        row = new or old
-        for attempt in self.attempts(row.placed.task.id) if row is not None else ():
-            if attempt.ended_at is None or not _tells(attempt):
-                continue
-            ended = (attempt.ended_at, attempt.fence, attempt.lease)
-            if old is not None:
-                take(self._history, _key(old), ended)
-            if new is not None:
-                give(self._history, _key(new), ended)
+        if any(attempt.tokens):
+            take(self._used, (attempt.project, attempt.kind, attempt.agent), ended)
 
 
 def lease_of(attempt: Attempt) -> Lease:
@@ -139,13 +141,3 @@ def lease_of(attempt: Attempt) -> Lease:
         estimate=attempt.estimate,
         direct=attempt.direct,
     )
-
-
-def _key(row: Row) -> HistoryKey:
-    task = row.placed.task
-    return task.project, task.kind, task.agent
-
-
-def _tells(attempt: Attempt) -> bool:
-    """Whether it says what it has used."""
-    return any(attempt.tokens)

@@ -9,10 +9,11 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
+from fairlead.model.errors import Refused
 from fairlead.model.event import Event
 from fairlead.model.instant import Instant
 from fairlead.model.project import Group, Project
-from fairlead.model.resources import Pause, Pool
+from fairlead.model.resources import History, Pause, Pool
 from fairlead.store.base import Decision, WorkerRow
 from fairlead.store.memory.journal import Journal
 
@@ -24,13 +25,14 @@ class Kept(Journal):
 
     def __init__(self) -> None:
         super().__init__()
-        self._projects: dict[str, Project] = {}
+        self._projects = {"default": Project("default", clock=0, present=False)}
         self._groups: dict[str, Group] = {}
         self._pools: dict[str, Pool] = {}
         self._workers: dict[str, WorkerRow] = {}
         self._pauses: dict[str, Pause] = {}
         self._decisions: dict[int, Decision] = {}
         self._policies: dict[str, str] = {}
+        self._history: dict[tuple[str, str, str], History] = {}
         self._values: dict[str, str] = {}  # as JSON: what is read is nobody else's
         self._numbers: dict[str, int] = {}
         self._events: list[Event] = []
@@ -58,6 +60,10 @@ class Kept(Journal):
     def pauses(self) -> list[Pause]:
         """All, by scope."""
         return [pause for _, pause in sorted(self._pauses.items())]
+
+    def history(self) -> list[History]:
+        """What ended attempts tell, one row a (project, kind, agent)."""
+        return [row for _, row in sorted(self._history.items())]
 
     def events(
         self, after: int = 0, limit: int = 1000, task: str | None = None, last: bool = False
@@ -118,6 +124,11 @@ class Kept(Journal):
             if project is not None:
                 self.put_project(replace(project, clock=clock, present=present))
 
+    def put_history(self, rows: Sequence[History]) -> None:
+        """What ended attempts tell now."""
+        for row in rows:
+            self._set(self._history, (row.project, row.kind, row.agent or ""), row)
+
     def put_group(self, group: Group) -> None:
         """A group as it is now."""
         self._set(self._groups, group.name, group)
@@ -143,7 +154,11 @@ class Kept(Journal):
         self._set(self._pauses, scope, None)
 
     def put_decision(self, decision: Decision) -> None:
-        """Records a decision."""
+        """Records a decision, by a policy that is kept."""
+        if decision.number in self._decisions:
+            raise Refused(f"decision {decision.number} is recorded already")
+        if decision.policy not in self._policies:
+            raise Refused(f"decision {decision.number} names a policy that is not kept")
         self._set(self._decisions, decision.number, decision)
 
     def drop_decisions(self, before: int) -> None:
@@ -195,13 +210,12 @@ class Kept(Journal):
         self._events_of = events_of
 
     def _compact_decisions(self, before: Instant) -> int:
-        """Forgets older decisions, but none whose lanes a younger one is recorded against."""
+        """Forgets older decisions once no younger one is recorded against the same lanes."""
         bases = {each.base for each in self._decisions.values() if each.at >= before}
-        old = [
-            number
-            for number, each in self._decisions.items()
-            if each.at < before and number not in bases
-        ]
+        old = [number for number, each in self._decisions.items() if each.base not in bases]
         for number in old:
             self._set(self._decisions, number, None)
+        used = {each.policy for each in self._decisions.values()} | {self.value("policy")}
+        for digest in [each for each in self._policies if each not in used]:
+            self._set(self._policies, digest, None)
         return len(old)

@@ -111,5 +111,3 @@ def take(table: dict[K, Ordered[T]], key: K, item: T) -> None:
     table[key].remove(item)
     if not len(table[key]):
         del table[key]
-
-

@@ -14,22 +14,22 @@ from fairlead.model.plan import IDS_SHOWN
 from fairlead.model.snapshot import WaitCount
 from fairlead.model.task import Lease, Status, Task
 from fairlead.store.base import Filter, Placed, Tally
-from fairlead.store.memory.journal import Journal
+from fairlead.store.memory.kept import Kept
 from fairlead.store.memory.lines import Lines
 from fairlead.store.memory.ordered import Ordered, give, take
-from fairlead.store.memory.rows import NAMES, Row, Shelf, Sort, fits
+from fairlead.store.memory.rows import NAMES, Row, Shelf, Sort, check_placed, fits
 
 Due = tuple[Instant, int, str]  # when, seq, task
 
 
-class Queue(Journal):
+class Queue(Kept):
     """Tasks: by id, by seq, by status, by name, by lane, by what they wait for, by time."""
 
     def __init__(self) -> None:
         super().__init__()
         self._rows: dict[str, Row] = {}
         self._ids: dict[int, str] = {}  # by seq
-        self._tombs: dict[str, Task] = {}  # what is known of compacted tasks
+        self._compacted: dict[str, bool] = {}
         self._lines = Lines()
         self._shelves: dict[Shelf, Ordered[int]] = {}
         self._named: dict[tuple[str, str], Ordered[int]] = {}
@@ -41,7 +41,7 @@ class Queue(Journal):
     # Reading
 
     def task(self, task: str) -> Task | None:
-        """A task; of a compacted one no more than id, final status and depth."""
+        """A task; of a compacted one what is kept for ever."""
         placed = self.placed(task)
         return placed and placed.task
 
@@ -52,15 +52,13 @@ class Queue(Journal):
 
     def statuses(self, ids: Iterable[str]) -> dict[str, Status]:
         """The status of those that are known."""
-        return {task: value.status for task, value in self.tasks(ids).items()}
+        rows = ((task, self._rows.get(task)) for task in ids)
+        return {task: row.shelf[0] for task, row in rows if row is not None}
 
     def placed(self, task: str) -> Placed | None:
         """A task and where it stands."""
         row = self._rows.get(task)
-        if row is not None:
-            return self._shown(row)
-        tomb = self._tombs.get(task)
-        return Placed(tomb) if tomb is not None else None
+        return self._shown(row) if row is not None else None
 
     def listing(self, which: Filter, after: int = 0, limit: int = 1000) -> list[Placed]:
         """The tasks that fit, by seq, from the one after `after`."""
@@ -121,26 +119,32 @@ class Queue(Journal):
         """New tasks; an id or a seq that is known is refused."""
         for placed in tasks:
             task = placed.task
-            if task.id in self._rows or task.id in self._tombs:
+            if task.id in self._rows:
                 raise Refused(f"task {task.id} is known already", "Give another id.")
             if task.seq in self._ids:
-                holder = self._ids[task.seq]
-                raise Refused(f"seq {task.seq} of task {task.id} is that of task {holder}")
-            self._change(None, Row(placed))
+                raise Refused(f"seq {task.seq} of task {task.id} is that of another task")
+            self._change(None, self._row(placed))
 
     def save(self, tasks: Sequence[Placed]) -> None:
         """Known tasks as they are now."""
         for placed in tasks:
             old = self._rows.get(placed.task.id)
-            if old is None:
-                raise Refused(f"task {placed.task.id} is not known", "Add it first.")
-            if old.seq != placed.task.seq:
-                raise Refused(f"task {placed.task.id} keeps its seq {old.seq}")
-            self._change(old, Row(placed))
+            if old is None or old.seq != placed.task.seq:
+                raise Refused(f"no task {placed.task.id} with seq {placed.task.seq}")
+            self._change(old, self._row(placed))
 
     def rewrite(self, tasks: Sequence[Placed]) -> None:
         """Known tasks as they are now, with what they say."""
         self.save(tasks)
+        for placed in tasks:
+            if placed.task.id in self._compacted:
+                self._set(self._compacted, placed.task.id, None)
+
+    def drop_project(self, name: str) -> None:
+        """Forgets a project that has no task."""
+        if ("project", name) in self._named:
+            raise Refused(f"project {name} has tasks", "Archive it.")
+        super().drop_project(name)
 
     def commit(self) -> None:
         """Keeps what was written."""
@@ -157,6 +161,13 @@ class Queue(Journal):
     def _lease_of(self, task: str) -> Lease | None:
         """The lease of the open attempt; whoever keeps attempts knows it."""
         raise NotImplementedError
+
+    def _row(self, placed: Placed) -> Row:
+        """A row of a task that can be where it is said to be."""
+        check_placed(placed)
+        if placed.task.project not in self._projects:
+            raise Refused(f"no project {placed.task.project} for task {placed.task.id}")
+        return Row(placed)
 
     def _shown(self, row: Row) -> Placed:
         """A row as it is read: its lease is that of its open attempt."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.model.errors import Refused
 from fairlead.model.lane import Entry, LaneKey
 from fairlead.model.task import Status, Task
 from fairlead.store.base import Filter, Placed
@@ -56,3 +57,38 @@ def fits(row: Row, which: Filter) -> bool:
         if wanted is not None and wanted != value:
             return False
     return True
+
+
+def check_placed(placed: Placed) -> None:
+    """Refuses what must never be true of a task."""
+    task = placed.task
+    queued = task.status is Status.QUEUED
+    if placed.wait and not queued:
+        raise Refused(f"task {task.id} is {task.status} and cannot wait")
+    if queued and not placed.wait and task.ready_since is None:
+        raise Refused(f"task {task.id} is ready without a time since when")
+    if task.status.final != (task.ended_at is not None):
+        raise Refused(f"task {task.id} is {task.status} with ended_at {task.ended_at}")
+
+
+def compacted(task: Task) -> Task:
+    """What is kept of a finished task for ever: what it is counted and found by."""
+    return Task(
+        id=task.id,
+        seq=task.seq,
+        project=task.project,
+        kind=task.kind,
+        agent=task.agent,
+        priority=task.priority,
+        parent=task.parent,
+        group=task.group,
+        pool=task.pool,
+        estimate_tokens=task.estimate_tokens,
+        created_at=task.created_at,
+        ready_since=task.ready_since,
+        status=task.status,
+        depth=task.depth,
+        failures=task.failures,
+        attempts=task.attempts,
+        ended_at=task.ended_at,
+    )

@@ -112,19 +112,17 @@ class Usage(Journal):
         del self._accounts[scope]
         self._scopes.remove(scope)
 
-    def _compact_usage(self, before: Instant) -> int:
-        """Older minutes become days; how many rows that saves."""
-        saved = 0
+    def _compact_usage(self, before: Instant) -> None:
+        """The minutes of days that are over become one row a day."""
+        midnight = before // DAY * DAY
         for scope, old in list(self._accounts.items()):
             new = Account(scope)
             for each in old.since(None):
-                minute = each.minute if each.minute >= before else each.minute // DAY * DAY
+                minute = each.minute if each.minute >= midnight else each.minute // DAY * DAY
                 new.add(minute, amounts_of(each))
             if len(new) < len(old):
-                saved += len(old) - len(new)
-            self._note(self._put_account, old)
-            self._put_account(new)
-        return saved
+                self._note(self._put_account, old)
+                self._put_account(new)
 
 
 def amounts_of(each: Booking) -> Amounts:

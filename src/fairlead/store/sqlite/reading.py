@@ -80,9 +80,7 @@ class SqliteReading:
 
     def listing(self, which: Filter, after: int = 0, limit: int = 1000) -> list[Placed]:
         where, values = _conditions(which)
-        statement = (
-            f"SELECT {TASK_COLUMNS} FROM tasks WHERE seq > ? {where} ORDER BY seq LIMIT ?"  # noqa: S608
-        )
+        statement = f"SELECT {TASK_COLUMNS} FROM tasks WHERE seq > ? {where} ORDER BY seq LIMIT ?"
         rows = self._connection.execute(statement, (after, *values, limit)).fetchall()
         tasks = self._with_leases(rows)
         return [Placed(task, row[6], row[7]) for task, row in zip(tasks, rows, strict=True)]
@@ -156,9 +154,7 @@ class SqliteReading:
         tasks = self.tasks({attempt.task for attempt in attempts})
         return [(attempt, tasks[attempt.task]) for attempt in attempts]
 
-    def recent(
-        self, project: str, kind: str, agent: str | None, limit: int
-    ) -> list[HistoryRow]:
+    def recent(self, project: str, kind: str, agent: str | None, limit: int) -> list[HistoryRow]:
         rows = self._rows("recent", project, kind, agent, limit)
         return [HistoryRow(row[0], row[1], row[2], tuple(row[3:7]), row[7]) for row in rows]
 
@@ -201,7 +197,7 @@ class SqliteReading:
         name = ("last_events" if last else "events") + ("_of_task" if task is not None else "")
         values = (after, limit) if task is None else (task, after, limit)
         rows = self._rows(name, *values)
-        found = [Event(*row[:5], json.loads(row[5])) for row in rows]
+        found = [_event(row) for row in rows]
         return found[::-1] if last else found
 
     def decision(self, number: int) -> Decision | None:
@@ -241,8 +237,14 @@ def _with_clock(project: Project, clock: int | None, present: bool) -> Project:
     return replace(project, clock=clock, present=present)
 
 
+def _event(row: tuple[Any, ...]) -> Event:
+    number, at, kind, task, project, data = row
+    return Event(number, at, kind, task, project, json.loads(data))
+
+
 def _decision(row: tuple[Any, ...]) -> Decision:
-    return Decision(*row[:8], json.loads(row[8]))
+    number, at, base, policy, planner, lanes, rest, plan, digests = row
+    return Decision(number, at, base, policy, planner, lanes, rest, plan, json.loads(digests))
 
 
 def _conditions(which: Filter) -> tuple[str, list[Any]]:

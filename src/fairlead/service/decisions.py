@@ -1,0 +1,227 @@
+"""Decisions: every plan that did something, with what it was made from, to be replayed."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import replace
+from typing import Any
+
+from fairlead.model.codec import canonical, decode, encode
+from fairlead.model.errors import NotFound
+from fairlead.model.instant import Instant, show_instant
+from fairlead.model.lane import Entry, Lane, LaneKey
+from fairlead.model.snapshot import Snapshot
+from fairlead.planner import lanes, reference
+from fairlead.planner.digest import digests, plan_bytes
+from fairlead.policy.policy import Policy
+from fairlead.service import SCHEMA
+from fairlead.service.desk import Desk, parse_recorded
+from fairlead.service.looking import Seen
+from fairlead.store.base import Decision, Reading, Writing
+
+#: Grows when the same input may give another plan.
+PLANNER_VERSION = 1
+#: All lanes are recorded this often; between, only those that changed since.
+FULL_EVERY = 256
+#: Most bytes that records take together.
+BYTES_MAX = 64 * 1024 * 1024
+_PAGE = 200
+
+
+def record(tx: Writing, seen: Seen, policy: Policy, now: Instant, before: int) -> int | None:
+    """Keep a plan that picked or reclaimed something, or changed the set of holds.
+
+    `before` is the store's version when its transaction began.
+    """
+    plan = seen.plan
+    held = sorted({f"{each.hold.gate}/{each.hold.code}" for each in plan.holds})
+    last: dict[str, Any] = tx.value("decision") or {}
+    if not plan.picks and not plan.reclaims and last.get("holds") == held:
+        return None
+    number = tx.number("decision")
+    full = "base" not in last or last["count"] >= FULL_EVERY
+    base = number if full else last["base"]
+    kept = seen.snapshot.lanes
+    gone: list[LaneKey] = []
+    if not full:
+        changed = tx.lanes_changed(last["version"])
+        wanted = changed | seen.widened
+        kept = tuple(lane for lane in kept if lane.key in wanted)
+        gone = sorted(changed - {lane.key for lane in kept}, key=str)
+    remember_policy(tx, policy)
+    decision = Decision(
+        number=number,
+        at=now,
+        base=base,
+        policy=policy.digest(),
+        planner=PLANNER_VERSION,
+        lanes=_pack({"lanes": [[x.key, x.count, x.by_ready] for x in kept], "gone": gone}),
+        rest=_pack(encode(replace(seen.snapshot, lanes=()))),
+        plan=zlib.compress(plan_bytes(plan), 1),
+        digests=digests(seen.snapshot, policy, plan),
+    )
+    tx.put_decision(decision)
+    size = len(decision.lanes) + len(decision.rest) + len(decision.plan)
+    _remember(tx, last, number, full, before, held, size)
+    return number
+
+
+def remember_policy(tx: Writing, policy: Policy) -> None:
+    """Keep the text of a policy once, and that it is the one in force."""
+    digest = policy.digest()
+    if tx.value("policy") != digest:
+        tx.put_policy_text(digest, canonical(policy.document()).decode())
+        tx.put_value("policy", digest)
+
+
+def start_anew(tx: Writing) -> None:
+    """The next decision records all lanes: what came before may be gone."""
+    last = tx.value("decision")
+    if last:
+        last.pop("base", None)
+        tx.put_value("decision", last)
+
+
+def listing(desk: Desk, after: int = 0, limit: int = 100) -> dict[str, Any]:
+    """Recorded decisions in short."""
+    with desk.store.read() as reading:
+        rows = [_short(each) for each in reading.decisions(after, limit)]
+    return {"schema": SCHEMA, "decisions": rows}
+
+
+def replay(desk: Desk, number: int | None = None, planner: str = "lanes") -> dict[str, Any]:
+    """Plan again from the record; every difference is named. Without a number: all of them."""
+    found: list[dict[str, Any]] = []
+    count = 0
+    with desk.store.read() as reading:
+        wanted = _all(reading) if number is None else [_one(reading, number)]
+        bases: dict[int, dict[LaneKey, Lane]] = {}
+        policies: dict[str, Policy] = {}
+        for decision in wanted:
+            count += 1
+            difference = _replayed(reading, decision, planner, bases, policies)
+            if difference:
+                found.append({"decision": decision.number, "differences": difference})
+    return {"schema": SCHEMA, "replayed": count, "different": found}
+
+
+def snapshot_of(
+    reading: Reading, decision: Decision, bases: dict[int, dict[LaneKey, Lane]]
+) -> Snapshot:
+    """The snapshot from which a decision was made."""
+    if decision.base not in bases:
+        base = decision if decision.base == decision.number else reading.decision(decision.base)
+        if base is None:
+            message = f"decision {decision.number} needs decision {decision.base}, which is gone"
+            raise NotFound(message, "Older decisions are dropped; replay a newer one.")
+        bases.clear()
+        bases[decision.base] = _lanes(base)[0]
+    known = dict(bases[decision.base])
+    if decision.base != decision.number:
+        changed, gone = _lanes(decision)
+        for key in gone:
+            known.pop(key, None)
+        known |= changed
+    snapshot: Snapshot = decode(Snapshot, _unpack(decision.rest))
+    return replace(snapshot, lanes=tuple(known.values()))
+
+
+def _replayed(
+    reading: Reading,
+    decision: Decision,
+    planner: str,
+    bases: dict[int, dict[LaneKey, Lane]],
+    policies: dict[str, Policy],
+) -> list[str]:
+    policy = policies.get(decision.policy)
+    if policy is None:
+        text = reading.policy_text(decision.policy)
+        if text is None:
+            return [f"its policy {decision.policy[:12]} is gone"]
+        policy = policies[decision.policy] = parse_recorded(text)
+    snapshot = snapshot_of(reading, decision, bases)
+    make = reference.plan if planner == "reference" else lanes.plan
+    again = plan_bytes(make(snapshot, policy, decision.at))
+    before = zlib.decompress(decision.plan)
+    return [] if again == before else _differences(json.loads(before), json.loads(again))
+
+
+def _differences(before: dict[str, Any], again: dict[str, Any]) -> list[str]:
+    return [
+        f"{key}: recorded {json.dumps(before.get(key))}, planned {json.dumps(again.get(key))}"
+        for key in sorted(before.keys() | again.keys())
+        if before.get(key) != again.get(key)
+    ]
+
+
+def _remember(
+    tx: Writing,
+    last: dict[str, Any],
+    number: int,
+    full: bool,
+    before: int,
+    held: list[str],
+    size: int,
+) -> None:
+    """What the next record must know; the oldest are dropped when all take too much."""
+    sizes: list[list[int]] = last.get("sizes", [])
+    if full:
+        last = {"base": number, "version": before, "count": 0}
+        sizes = [*sizes, [number, 0]]
+    sizes[-1][1] += size
+    while len(sizes) > 1 and sum(each for _, each in sizes) > BYTES_MAX:
+        sizes.pop(0)
+        tx.drop_decisions(sizes[0][0])
+    last |= {"count": last["count"] + 1, "holds": held, "sizes": sizes}
+    tx.put_value("decision", last)
+
+
+def _short(decision: Decision) -> dict[str, Any]:
+    plan = json.loads(zlib.decompress(decision.plan))
+    return {
+        "decision": decision.number,
+        "at": show_instant(decision.at),
+        "picks": [pick["task"] for pick in plan["picks"]],
+        "reclaims": [each["task"] for each in plan["reclaims"]],
+        "reason": plan["reason"],
+        "policy": decision.policy,
+        "digests": dict(decision.digests),
+    }
+
+
+def _one(reading: Reading, number: int) -> Decision:
+    decision = reading.decision(number)
+    if decision is None:
+        raise NotFound(f"no decision {number}", "`fairlead events` names decisions that were kept.")
+    return decision
+
+
+def _all(reading: Reading) -> Any:
+    after = 0
+    while page := reading.decisions(after, _PAGE):
+        yield from page
+        after = page[-1].number
+
+
+def _lanes(decision: Decision) -> tuple[dict[LaneKey, Lane], list[LaneKey]]:
+    held = _unpack(decision.lanes)
+    found = {}
+    for parts, count, rows in held["lanes"]:
+        key = _key(parts)
+        entries = tuple(Entry(*row) for row in rows)
+        found[key] = Lane(key, count, entries, entries)
+    return found, [_key(parts) for parts in held["gone"]]
+
+
+def _key(parts: list[Any]) -> LaneKey:
+    parts[8], parts[10] = tuple(parts[8]), tuple(parts[10])
+    return LaneKey(*parts)
+
+
+def _pack(document: Any) -> bytes:
+    return zlib.compress(canonical(document), 1)
+
+
+def _unpack(data: bytes) -> Any:
+    return json.loads(zlib.decompress(data))

@@ -1,0 +1,296 @@
+"""The pull protocol: lease, heartbeat, report, complete, release, reclaim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Event as Signal
+from typing import Any
+
+from fairlead.model.errors import FairleadError, NotFound, Refused
+from fairlead.model.event import Happening
+from fairlead.model.instant import SECOND, Instant, Micros, show_instant
+from fairlead.model.task import Lease, Outcome, Status, Task
+from fairlead.policy.policy import Policy
+from fairlead.service import SCHEMA
+from fairlead.service.alive import host_name
+from fairlead.service.booking import Books
+from fairlead.service.desk import Desk
+from fairlead.service.ending import NOTHING, Report, end_attempt
+from fairlead.service.journal import Journal
+from fairlead.service.looking import Asker
+from fairlead.service.rounds import Committed, commit_round
+from fairlead.store.base import Attempt, WorkerRow, Writing
+
+#: How often a waiting `lease` looks again.
+POLL_SECONDS = 0.2
+_HAPPENING = {
+    "succeeded": Happening.SUCCEEDED,
+    "failed": Happening.FAILED,
+    "launch_failed": Happening.LAUNCH_FAILED,
+    "throttled": Happening.THROTTLED,
+    "environment": Happening.ENVIRONMENT,
+    "released": Happening.RELEASED,
+    "canceled": Happening.STOPPED,
+}
+OUTCOMES = tuple(_HAPPENING)
+
+
+def lease(
+    desk: Desk,
+    limit: int | None = None,
+    worker: str | None = None,
+    labels: Sequence[str] = (),
+    wait: Micros = 0,
+) -> dict[str, Any]:
+    """Take all that may start now, at most `limit`; with `wait`, until there is something."""
+    name = worker or desk.settings.worker.name
+    give_up = desk.now() + wait
+    while True:
+        committed = _lease_once(desk, name, limit, labels)
+        if committed.started or desk.now() >= give_up or not wait:
+            break
+        Signal().wait(min(POLL_SECONDS, max(0, give_up - desk.now()) / SECOND))
+    leases = [_lease_document(task, attempt) for task, attempt in committed.started]
+    return {"schema": SCHEMA, "leases": leases, "reason": str(committed.plan.reason)}
+
+
+def heartbeat(desk: Desk, lease: str) -> dict[str, Any]:
+    """Renew a lease; the first heartbeat makes the task running."""
+    with desk.store.write() as tx:
+        held = _Held(desk, tx, lease)
+        held.refuse_ended()
+        attempt = held.renew()
+        held.start(attempt)
+        document = held.close()
+    stop = bool(held.task.stop_requested)
+    return document | {"expires_at": show_instant(attempt.expires_at), "stop": stop}
+
+
+def report(
+    desk: Desk,
+    lease: str,
+    told: Report = NOTHING,
+    note: str = "",
+    session: str | None = None,
+) -> dict[str, Any]:
+    """A running attempt tells its tokens, its cost, a note; usage is booked, however late."""
+    with desk.store.write() as tx:
+        held = _Held(desk, tx, lease)
+        attempt = held.book(told, ended=held.attempt.ended_at is not None)
+        error = held.ended_error()
+        if error is None:
+            attempt = replace(
+                attempt, note=note or attempt.note, session=session or attempt.session
+            )
+            held.start(attempt)
+            if note:
+                held.journal.note("progress", held.task, note=note)
+        document = held.close()
+    if error is not None:
+        raise error
+    return document | {"stop": bool(held.task.stop_requested)}
+
+
+def complete(desk: Desk, leases: Sequence[str], told: Report = NOTHING) -> dict[str, Any]:
+    """The work is done. One lease gives its own document, several a list of them."""
+    done: list[dict[str, Any]] = []
+    error: FairleadError | None = None
+    with desk.store.write() as tx:
+        many = _Held.several(desk, tx, leases)
+        for held in many:
+            found, problem = _complete(held, told)
+            done.append(found)
+            error = error or problem
+        if many:
+            many[0].write()
+    if error is not None:
+        raise error
+    for document, held in zip(done, many, strict=True):
+        document["status"] = str(held.task.status)
+    if len(leases) == 1:
+        return {"schema": SCHEMA, **done[0]}
+    return {"schema": SCHEMA, "completed": done}
+
+
+def release(
+    desk: Desk, lease: str, outcome: str = "released", told: Report = NOTHING
+) -> dict[str, Any]:
+    """The holder gives it back: untouched, failed, throttled, or as the outcome says."""
+    if outcome == Outcome.SUCCEEDED:
+        return complete(desk, [lease], told)
+    if outcome not in _HAPPENING:
+        known = ", ".join(OUTCOMES)
+        raise Refused(f"no outcome {outcome!r}", f"Known: {known}.", code="unknown_outcome")
+    with desk.store.write() as tx:
+        held = _Held(desk, tx, lease)
+        error = held.ended_error()
+        if error is None:
+            held.end(_HAPPENING[outcome], told)
+        else:
+            held.book(told, ended=True)
+        document = held.close()
+    if error is not None:
+        raise error
+    return document
+
+
+def reclaim(desk: Desk) -> dict[str, Any]:
+    """End every lease that has expired and whose process is not proved alive."""
+    from fairlead.lifecycle.reclaim import expired
+    from fairlead.service.looking import look
+
+    policy, now = desk.policy(), desk.now()
+    with desk.store.write() as tx:
+        attempts = {attempt.task: attempt for attempt in tx.open_attempts()}
+        seen = look(desk, tx, policy, now, attempts).in_flight
+        lost = [each.task for each in seen if expired(each, now)]
+        journal, books = Journal(tx, policy, now, desk.actor), Books(tx, policy, now)
+        tasks = [
+            end_attempt(journal, books, task, attempts[task.id], Happening.LOST)
+            for task in tx.tasks(lost).values()
+        ]
+        journal.close()
+        books.close()
+    parked = [task.id for task in tasks if task.status is Status.PARKED]
+    return {"schema": SCHEMA, "reclaimed": [task.id for task in tasks], "parked": parked}
+
+
+class _Held:
+    """One lease in a transaction, with what is written about it."""
+
+    def __init__(self, desk: Desk, tx: Writing, lease: str, beside: _Held | None = None) -> None:
+        self.tx = tx
+        self.policy: Policy = beside.policy if beside else desk.policy()
+        self.now: Instant = beside.now if beside else desk.now()
+        self.journal: Journal = (
+            beside.journal if beside else Journal(tx, self.policy, self.now, desk.actor)
+        )
+        self.books: Books = beside.books if beside else Books(tx, self.policy, self.now)
+        attempt = tx.attempt(lease)
+        if attempt is None:
+            hint = "It was never given out, or its task was compacted."
+            raise NotFound(f"no lease {lease!r}", hint, code="unknown_lease")
+        self.attempt: Attempt = attempt
+        task = tx.task(attempt.task)
+        assert task is not None
+        self.task: Task = task
+
+    @classmethod
+    def several(cls, desk: Desk, tx: Writing, leases: Sequence[str]) -> list[_Held]:
+        """Leases that share one transaction."""
+        found: list[_Held] = []
+        for lease in leases:
+            found.append(cls(desk, tx, lease, found[0] if found else None))
+        return found
+
+    def ended_error(self) -> FairleadError | None:
+        """What a holder is told whose lease has ended."""
+        attempt = self.attempt
+        if attempt.ended_at is None:
+            return None
+        if attempt.outcome == Outcome.LOST:
+            message = f"lease {attempt.lease} of {attempt.task} expired and was reclaimed"
+            hint = "Only a success is still taken, until the task is leased again."
+            return Refused(message, hint, code="lease_lost")
+        message = f"lease {attempt.lease} of {attempt.task} has ended ({attempt.outcome})"
+        return Refused(message, "A lease ends once; take a new one.", code="lease_ended")
+
+    def refuse_ended(self) -> None:
+        """Only a lease that has not ended goes on."""
+        error = self.ended_error()
+        if error is not None:
+            raise error
+
+    def renew(self) -> Attempt:
+        """The lease runs on from now."""
+        return replace(self.attempt, expires_at=self.now + self.policy.lease.ttl)
+
+    def start(self, attempt: Attempt) -> None:
+        """The first sign of life makes the task running."""
+        if self.task.status is Status.LEASED:
+            attempt = replace(attempt, started_at=self.now)
+            self.task = self.journal.happen(self.task, Happening.STARTED).task
+        self.attempt = attempt
+        self.books.keep(attempt)
+
+    def book(self, told: Report, ended: bool) -> Attempt:
+        """Usage goes to its attempt, however late."""
+        return self.books.use(self.attempt, self.task, told.tokens, told.usd, ended=ended)
+
+    def end(self, happening: Happening, told: Report) -> None:
+        """The attempt is over."""
+        self.task = end_attempt(self.journal, self.books, self.task, self.attempt, happening, told)
+
+    def write(self) -> None:
+        """Everything that was collected, into the transaction."""
+        self.journal.close()
+        self.books.close()
+
+    def close(self) -> dict[str, Any]:
+        """Write, and answer."""
+        self.write()
+        return {"schema": SCHEMA, **self.document()}
+
+    def document(self) -> dict[str, Any]:
+        """As every interface shows it."""
+        lease, task = self.attempt.lease, self.task
+        return {"lease": lease, "task": task.id, "status": str(task.status)}
+
+
+def _complete(held: _Held, told: Report) -> tuple[dict[str, Any], FairleadError | None]:
+    error = held.ended_error()
+    if error is None:
+        held.end(Happening.SUCCEEDED, told)
+        return held.document(), None
+    if held.attempt.outcome == Outcome.SUCCEEDED:
+        held.book(told, ended=True)
+        return held.document() | {"code": "already_done"}, None
+    attempt = held.book(told, ended=True)
+    if held.attempt.outcome != Outcome.LOST or not _may_still_succeed(held):
+        return held.document(), error
+    lease = Lease(id=attempt.lease, fence=attempt.fence)
+    held.task = held.journal.happen(held.task, Happening.LATE_SUCCESS, lease=lease).task
+    held.books.keep(replace(attempt, outcome=str(Outcome.SUCCEEDED), result=told.result))
+    held.books.complete(held.task)
+    return held.document() | {"late": True}, None
+
+
+def _may_still_succeed(held: _Held) -> bool:
+    waiting = held.task.status in (Status.QUEUED, Status.PARKED)
+    return waiting and held.task.lost_fence == held.attempt.fence
+
+
+def _lease_once(desk: Desk, worker: str, limit: int | None, labels: Sequence[str]) -> Committed:
+    policy, now = desk.policy(), desk.now()
+    with desk.store.write() as tx:
+        _register(tx, worker, labels, now)
+        return commit_round(desk, tx, policy, now, Asker(worker, limit))
+
+
+def _register(tx: Writing, worker: str, labels: Sequence[str], now: Instant) -> None:
+    """A worker is known from its first `lease` on; each one says that it lives."""
+    known = {row.name: row for row in tx.workers()}
+    row = known.get(worker) or WorkerRow(worker, host_name())
+    wanted = tuple(sorted(set(labels))) or row.labels
+    tx.put_worker(replace(row, labels=wanted, seen_at=now))
+
+
+def _lease_document(task: Task, attempt: Attempt) -> dict[str, Any]:
+    return {
+        "lease": attempt.lease,
+        "task": task.id,
+        "fence": attempt.fence,
+        "attempt": attempt.number,
+        "expires_at": show_instant(attempt.expires_at),
+        "worker": attempt.worker,
+        "project": task.project,
+        "kind": task.kind,
+        "agent": task.agent,
+        "title": task.title,
+        "prompt": task.prompt,
+        "command": list(task.command),
+        "workspace": attempt.workspace,
+        "vars": dict(task.vars),
+        "estimate_tokens": attempt.estimate,
+    }

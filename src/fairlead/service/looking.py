@@ -1,0 +1,190 @@
+"""Looking: everything that planning reads, out of the store; lanes and heads, never the queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fairlead.lifecycle import usage as windows
+from fairlead.lifecycle.usage import Tokens, counted
+from fairlead.model.instant import Instant
+from fairlead.model.lane import Lane, LaneKey
+from fairlead.model.plan import Plan
+from fairlead.model.project import Budget, Project
+from fairlead.model.resources import Usage, Worker
+from fairlead.model.snapshot import InFlight, Snapshot
+from fairlead.planner import lanes as planner
+from fairlead.policy.policy import Policy
+from fairlead.service.alive import is_alive
+from fairlead.service.desk import Desk
+from fairlead.store.base import Attempt, Reading
+
+#: How many tasks of a lane are read at first, and how many times more where they are used up.
+WINDOW = 4
+WINDOW_GROWTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """A worker that asks for work itself: only it gets what is planned, at most `limit`."""
+
+    worker: str
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen, the plan made of it, and the lanes of which more had to be read."""
+
+    snapshot: Snapshot
+    plan: Plan
+    attempts: dict[str, Attempt]  # open, by task
+    widened: frozenset[LaneKey]
+
+
+def look_and_plan(
+    desk: Desk, reading: Reading, policy: Policy, now: Instant, asker: Asker | None = None
+) -> Seen:
+    """Look, then plan; a plan that used up a lane's window is made again with a larger one."""
+    attempts = {attempt.task: attempt for attempt in reading.open_attempts()}
+    snapshot = look(desk, reading, policy, now, attempts, asker)
+    widened: set[LaneKey] = set()
+    window = WINDOW
+    while True:
+        try:
+            plan = planner.plan(snapshot, policy, now)
+            return Seen(snapshot, plan, attempts, frozenset(widened))
+        except planner.WindowUsedUp as short:
+            window *= WINDOW_GROWTH
+            widened |= short.lanes
+            snapshot = replace(snapshot, lanes=_wider(snapshot, reading, policy, widened, window))
+
+
+def look(
+    desk: Desk,
+    reading: Reading,
+    policy: Policy,
+    now: Instant,
+    attempts: dict[str, Attempt],
+    asker: Asker | None = None,
+    window: int = WINDOW,
+) -> Snapshot:
+    """The snapshot that planning reads."""
+    projects = reading.projects()
+    batch = reading.value("batch") or {}
+    flying = _in_flight(desk, reading, policy, attempts)
+    return Snapshot(
+        lanes=reading.lanes(policy.score.age_from, window),
+        in_flight=flying,
+        wait_counts=reading.wait_counts(),
+        projects=_standing(reading, projects, policy, now),
+        pools=reading.pools(),
+        workers=_workers(desk, reading, policy, now, flying, asker),
+        paused=tuple(reading.pauses()),
+        usage=_usage(reading, projects, policy, now),
+        history=tuple(reading.history()),
+        groups={name: group.parent for name, group in reading.groups().items()},
+        clock=reading.value("clock") or 0,
+        batch_started=batch.get("started", 0),
+        batch_since=batch.get("since"),
+        agents=desk.settings.known_agents(),
+    )
+
+
+def _wider(
+    snapshot: Snapshot, reading: Reading, policy: Policy, keys: set[LaneKey], window: int
+) -> tuple[Lane, ...]:
+    age_from = policy.score.age_from
+    wider = {key: reading.lane(key, age_from, window) for key in keys}
+    return tuple(wider.get(lane.key) or lane for lane in snapshot.lanes)
+
+
+def _in_flight(
+    desk: Desk, reading: Reading, policy: Policy, attempts: dict[str, Attempt]
+) -> tuple[InFlight, ...]:
+    found = []
+    for task in reading.in_flight() if attempts else ():
+        attempt = attempts[task.id]
+        used = counted(Tokens(*attempt.tokens), policy.usage.count)
+        lease = task.lease
+        assert lease is not None
+        found.append(
+            InFlight(
+                task=task.id,
+                seq=task.seq,
+                lane=task.lane,
+                lease=replace(lease, used=used, alive=is_alive(attempt)),
+                status=task.status,
+                workspace=attempt.workspace,
+                max_attempts=task.max_attempts,
+                launch_failures=task.launch_failures,
+                stop_requested=task.stop_requested,
+            )
+        )
+    return tuple(found)
+
+
+def _standing(
+    reading: Reading, projects: dict[str, Project], policy: Policy, now: Instant
+) -> dict[str, Project]:
+    """Projects with what they used, started and completed in the share window."""
+    needs_counts = "guarantee" in policy.order and policy.share.guarantee > 0
+    if policy.share.mode != "deficit" and not needs_counts:
+        return projects
+    since = windows.minute_of(now - policy.share.window)
+    sums = reading.usage_sums("project:", since)
+    found = dict(projects)
+    for name, project in projects.items():
+        booked = sums.get(f"project:{name}")
+        if booked is not None:
+            found[name] = replace(
+                project,
+                tokens=counted(Tokens(*booked.tokens), policy.usage.count),
+                starts=booked.starts,
+                completions=booked.completions,
+            )
+    return found
+
+
+def _workers(
+    desk: Desk,
+    reading: Reading,
+    policy: Policy,
+    now: Instant,
+    flying: tuple[InFlight, ...],
+    asker: Asker | None,
+) -> tuple[Worker, ...]:
+    rows = reading.workers()
+    if asker is not None:
+        rows = [row for row in rows if row.name == asker.worker]
+    found = []
+    for row in rows:
+        live = now - row.seen_at < policy.lease.ttl
+        slots = row.slots
+        if asker is not None and asker.limit is not None:
+            asked = sum(each.lease.worker == row.name for each in flying) + asker.limit
+            slots = asked if slots is None else min(slots, asked)
+        found.append(Worker(row.name, slots, row.labels, live or asker is not None))
+    return tuple(found)
+
+
+def _usage(
+    reading: Reading, projects: dict[str, Project], policy: Policy, now: Instant
+) -> tuple[Usage, ...]:
+    """What was spent of every budget, and when it frees."""
+    budgets = {(each.scope, each.window): each for each in policy.budget}
+    for project in projects.values():
+        budgets |= {(each.scope, each.window): each for each in project.budgets}
+    return tuple(_spent(reading, budget, policy, now) for budget in budgets.values())
+
+
+def _spent(reading: Reading, budget: Budget, policy: Policy, now: Instant) -> Usage:
+    bookings = reading.usage(budget.scope, windows.window_start(budget.window, now))
+    buckets = [
+        (each.minute, counted(Tokens(*each.tokens), policy.usage.count), each.usd)
+        for each in bookings
+    ]
+    tokens, usd = windows.spent(buckets, budget.window, now)
+    limit, spent = (budget.tokens, tokens) if budget.tokens is not None else (budget.usd, usd)
+    near = spent * 2 >= (limit or 0)
+    leaves = windows.leaves(buckets, budget.window, now) if near else ()
+    return Usage(budget.scope, budget.window, tokens, usd, leaves)
