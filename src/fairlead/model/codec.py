@@ -47,8 +47,8 @@ def decode(kind: Any, document: Any) -> Any:
             hints = _hints(kind)
             return kind(**{name: decode(hints[name], each) for name, each in document.items()})
         if hasattr(kind, "_fields"):
-            types_of = _hints(kind).values()
-            return kind(*(decode(each, part) for each, part in zip(types_of, document, strict=True)))
+            parts = zip(_hints(kind).values(), document, strict=True)
+            return kind(*(decode(each, part) for each, part in parts))
         if issubclass(kind, Enum | Fraction):
             return kind(document)
     return document

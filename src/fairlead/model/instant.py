@@ -31,7 +31,8 @@ def instant(when: datetime | Instant) -> Instant:
     if not isinstance(when, datetime):
         raise Invalid(f"not a time: {when!r}", "Give an aware datetime.")
     if when.tzinfo is None:
-        raise Invalid(f"time without a zone: {when.isoformat()}", "Add a zone, such as +00:00 or Z.")
+        shown = when.isoformat()
+        raise Invalid(f"time without a zone: {shown}", "Add a zone, such as +00:00 or Z.")
     return (when - _EPOCH) // timedelta(microseconds=1)
 
 
@@ -41,7 +42,7 @@ def to_datetime(when: Instant) -> datetime:
 
 
 def parse_instant(text: str) -> Instant:
-    """An RFC 3339 time; one without a zone is refused, because two machines would read it differently."""
+    """An RFC 3339 time; one without a zone is refused: two machines would read it differently."""
     try:
         return instant(datetime.fromisoformat(text))
     except ValueError as error:

@@ -56,7 +56,7 @@ class Held(NamedTuple):
     """The tasks that one hold keeps."""
 
     hold: Hold
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple has a method of this name
     tasks: tuple[str, ...]  # the first few
 
     def document(self) -> dict[str, Any]:

@@ -87,7 +87,8 @@ class Snapshot:
         history: Iterable[History] = (),
     ) -> Snapshot:
         """Lanes from plain tasks; what is in flight are tasks with that status."""
-        numbered = _numbered(tasks)
+        pauses = tuple(Pause(each) if isinstance(each, str) else each for each in paused)
+        numbered = _paused(_numbered(tasks), pauses)
         statuses = {task.id: task.status for task in numbered}
         lanes: dict[LaneKey, list[Entry]] = {}
         waiting: list[Waiting] = []
@@ -109,7 +110,7 @@ class Snapshot:
             projects={name: _standing(project, flying) for name, project in known.items()},
             pools={pool.name: pool for pool in pools},
             workers=tuple(workers),
-            paused=tuple(Pause(each) if isinstance(each, str) else each for each in paused),
+            paused=pauses,
             usage=tuple(usage),
             history=tuple(history),
             groups={group.name: group.parent for group in groups},
@@ -176,6 +177,14 @@ def _numbered(tasks: Iterable[Task]) -> list[Task]:
     parents = {task.id: task.parent for task in listed}
     listed = [_with_depth(task, parents) if task.parent else task for task in listed]
     return sorted(listed, key=lambda task: task.seq)
+
+
+def _paused(tasks: list[Task], pauses: tuple[Pause, ...]) -> list[Task]:
+    """Tasks that a pause of their own keeps out of the lanes."""
+    scopes = {pause.scope for pause in pauses if pause.scope.startswith("task:")}
+    if not scopes:
+        return tasks
+    return [replace(t, paused=True) if f"task:{t.id}" in scopes else t for t in tasks]
 
 
 def _with_depth(task: Task, parents: dict[str, str | None]) -> Task:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
+from fairlead.lifecycle.cooldown import prove
 from fairlead.model.instant import Instant, show_instant
-from fairlead.model.lane import lane_of
+from fairlead.model.lane import Lane
 from fairlead.model.plan import Hold
 from fairlead.model.project import Budget
+from fairlead.model.resources import Pool
 from fairlead.model.snapshot import Snapshot, Waiting
-from fairlead.model.task import Status
+from fairlead.model.task import Outcome, Status
 from fairlead.planner.gates.budget import reserved_in
 from fairlead.planner.gates.paused import scope_words
+from fairlead.planner.lanes import WindowUsedUp
 from fairlead.planner.round import Round
 from fairlead.planner.rules import LaneRules
 from fairlead.policy.policy import Policy
@@ -38,8 +42,19 @@ class Change:
         return {"change": self.sentence, "apply": self.apply}
 
 
+class Limit(NamedTuple):
+    """A limit that could be raised: how, from where, in what steps."""
+
+    raised_to: Callable[[int], Change]
+    base: int
+    step: int
+
+
 def both(first: Change, second: Change) -> Change:
-    """Two changes as one; where both end or resume something, the two are listed."""
+    """Two changes as one, the second made for the world after the first.
+
+    Where both end or resume something, the two are listed.
+    """
     apply = dict(first.apply)
     for form, value in second.apply.items():
         if form == "policy" and form in apply:
@@ -86,7 +101,8 @@ def raise_batch(limit: int, value: int) -> Change:
 def raise_budget(policy: Policy, budget: Budget, value: int) -> Change:
     """A budget of the policy is raised."""
     unit = "tokens" if budget.tokens is not None else "usd"
-    raised = [replace(each, **{unit: value}) if each is budget else each for each in policy.budget]
+    higher = replace(budget, tokens=value) if unit == "tokens" else replace(budget, usd=value)
+    raised = [higher if each is budget else each for each in policy.budget]
     shown = f"{value} tokens" if unit == "tokens" else f"${value / 1_000_000:.2f}"
     rows = policy.budget_rows(tuple(raised))
     return _set(f"the budget of {budget.scope} is raised to {shown}", "budget", rows)
@@ -112,23 +128,22 @@ def of_pauses(lane: LaneRules, round: Round) -> Iterator[Change]:
             yield resume(scope)
 
 
-def of_limits(lane: LaneRules, round: Round) -> Iterator[tuple[Callable[[int], Change], int, int]]:
-    """Caps, batch and budgets that hold the lane: how to raise each, from where, in what steps."""
+def of_limits(lane: LaneRules, round: Round) -> Iterator[Limit]:
+    """Caps, batch and budgets that hold the lane."""
     for scope, limit in lane.caps:
         taken = len(round.ledger.holders.get(scope, ()))
         if taken >= limit and round.policy.caps.get(scope, limit) == limit:
-            yield (lambda to, s=scope, n=limit: raise_cap(s, n, to)), taken, 1
+            yield Limit(partial(raise_cap, scope, limit), taken, 1)
     batch = round.policy.capacity.batch
     if batch is not None and round.batch_left == 0:
-        yield (lambda to, n=batch: raise_batch(n, to)), max(batch, round.snapshot.batch_started), 1
+        yield Limit(partial(raise_batch, batch), max(batch, round.snapshot.batch_started), 1)
     for scope in lane.scopes:
         for line in round.rules.budgets.get(scope, ()):
             reserved = reserved_in(line, round)
             if line.in_policy and line.spent + reserved >= line.limit:
-                step = round.policy.share.default_estimate
-                policy, budget = round.policy, line.budget
-                make = lambda to, p=policy, b=budget: raise_budget(p, b, to)  # noqa: E731
-                yield make, line.spent + reserved, max(1, step)
+                step = max(1, round.policy.share.default_estimate)
+                raised = partial(raise_budget, round.policy, line.budget)
+                yield Limit(raised, line.spent + reserved, step)
 
 
 def _set(sentence: str, key: str, value: Any) -> Change:
@@ -140,12 +155,7 @@ def _set(sentence: str, key: str, value: Any) -> Change:
 
 
 def _without(snapshot: Snapshot, task: str) -> Snapshot:
-    lanes = [
-        lane_of(lane.key, [each for each in lane.by_ready if each.task != task])
-        if any(each.task == task for each in lane.by_ready)
-        else lane
-        for lane in snapshot.lanes
-    ]
+    lanes = [_lane_without(lane, task) for lane in snapshot.lanes]
     waiting = [
         replace(
             each,
@@ -160,8 +170,29 @@ def _without(snapshot: Snapshot, task: str) -> Snapshot:
         lanes=tuple(lane for lane in lanes if lane.count),
         waiting=tuple(waiting),
         in_flight=tuple(each for each in snapshot.in_flight if each.task != task),
+        pools=_proved(snapshot, task),
         ended=snapshot.ended | {task: Status.DONE},
     )
+
+
+def _lane_without(lane: Lane, task: str) -> Lane:
+    if all(each.task != task for each in (*lane.by_ready, *lane.by_created)):
+        return lane
+    by_ready = tuple(each for each in lane.by_ready if each.task != task)
+    by_created = tuple(each for each in lane.by_created if each.task != task)
+    if lane.count > 1 and not (by_ready and by_created):
+        raise WindowUsedUp(frozenset({lane.key}))
+    return Lane(lane.key, lane.count - 1, by_ready, by_created)
+
+
+def _proved(snapshot: Snapshot, task: str) -> dict[str, Pool]:
+    """The pools after a task has succeeded: a probe proves its pool healthy."""
+    pools = dict(snapshot.pools)
+    for each in snapshot.in_flight:
+        name = each.lane.pool
+        if each.task == task and name in pools and each.lease.started_at is not None:
+            pools[name] = prove(pools[name], each.lease.started_at, Outcome.SUCCEEDED)
+    return pools
 
 
 def _resumed(snapshot: Snapshot, scope: str) -> Snapshot:

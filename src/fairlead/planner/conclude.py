@@ -56,8 +56,7 @@ def _reason(round: Round, picks: list[Pick], left: list[Left]) -> Reason:
 def _wake_at(round: Round, holds: list[Held]) -> Instant | None:
     """The earliest time at which a hold or a wait ends by itself, or a lease may expire."""
     times = {held.hold.until for held in holds}
-    ended = {reclaim.lease for reclaim in round.reclaims}
     for each in round.snapshot.in_flight:
-        if not each.lease.alive and each.lease.id not in ended:
+        if not each.lease.alive:
             times.add(each.lease.expires_at)
     return min((time for time in times if time is not None and time > round.now), default=None)

@@ -7,6 +7,7 @@ from collections import defaultdict
 from fairlead.model.instant import Instant
 
 WorkspaceName = tuple[str, str]  # (project, workspace)
+Probe = tuple[Instant, str]  # (start, task)
 
 
 class Ledger:
@@ -22,7 +23,7 @@ class Ledger:
         self.slots: defaultdict[str, list[str]] = defaultdict(list)  # worker -> tasks in flight on it
         self.tokens: dict[str, int] = {}  # scope -> tokens reserved
         self.usd: dict[str, int] = {}  # scope -> micro-dollars reserved
-        self.probes: dict[str, list[Instant]] = {}  # unproved pool -> starts of its probes
+        self.probes: dict[str, list[Probe]] = {}  # unproved pool -> its probes
 
     def enter(self, task: str, scopes: tuple[str, ...], worker: str | None) -> None:
         """A task is in flight: it counts in every scope, and in its worker's slots."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from fairlead.model.instant import Instant, show_instant
 from fairlead.model.lane import Entry, Lane, LaneKey, lane_of
@@ -77,9 +76,20 @@ def admit(
 
 
 def _merged(lane: Lane, more: list[Entry]) -> Lane:
+    """The lane with more tasks; what comes after the tasks that were read stays unread."""
     if not more:
         return lane
-    return replace(lane_of(lane.key, [*lane.by_ready, *more]), count=lane.count + len(more))
+    both = lane_of(lane.key, [*lane.by_ready, *more]), lane_of(lane.key, [*lane.by_created, *more])
+    return Lane(
+        lane.key,
+        lane.count + len(more),
+        _read(lane, lane.by_ready, both[0].by_ready),
+        _read(lane, lane.by_created, both[1].by_created),
+    )
+
+
+def _read(lane: Lane, known: tuple[Entry, ...], merged: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    return merged if len(known) == lane.count else merged[: merged.index(known[-1]) + 1]
 
 
 def _counted(
@@ -93,6 +103,11 @@ def _counted(
         ids = tuple(task.entry.task for task, _ in pairs[:IDS_SHOWN])
         found[code] = Held(hold, len(pairs), ids)
     for counted in snapshot.wait_counts:
-        hold = Hold(GATE, counted.code, SENTENCES[counted.code], counted.until)
-        found[counted.code] = Held(hold, counted.count, counted.tasks)
+        before = found.get(counted.code)
+        ends = (counted.until, before.hold.until if before else None)
+        until = min([each for each in ends if each is not None], default=None)
+        hold = Hold(GATE, counted.code, SENTENCES[counted.code], until)
+        ids = (*(before.tasks if before else ()), *counted.tasks)
+        count = counted.count + (before.count if before else 0)
+        found[counted.code] = Held(hold, count, ids[:IDS_SHOWN])
     return tuple(found[code] for code in sorted(found))

@@ -29,7 +29,7 @@ def plan(snapshot: Snapshot, policy: Policy, now: Instant) -> Plan:
         return round.order.full(round.order.rank(lane, entry), lane.project)
 
     def passes(lane: LaneKey) -> bool:
-        return round.first_hold(round.rules.of(shape_of(lane))) is None
+        return round.first_hold(round.rules.of_lane(lane, shape_of(lane))) is None
 
     picks: list[Pick] = []
     while not round.is_full():
@@ -39,7 +39,7 @@ def plan(snapshot: Snapshot, policy: Policy, now: Instant) -> Plan:
         first = min(startable, key=place)
         tasks.remove(first)
         lane, entry = first
-        picks.append(round.take(lane, round.rules.of(shape_of(lane)), entry))
+        picks.append(round.take(lane, round.rules.of_lane(lane, shape_of(lane)), entry))
     return conclude(round, picks, _left(round, picks, sorted(tasks, key=place)))
 
 
@@ -52,6 +52,6 @@ def _left(round: Round, picks: list[Pick], tasks: list[Candidate]) -> list[Left]
     for pick in picks:
         counts[pick.lane] -= 1
     return [
-        (round.rules.of(shape_of(lane)), counts[lane], tuple(ids[:IDS_SHOWN]))
+        (round.rules.of_lane(lane, shape_of(lane)), counts[lane], tuple(ids[:IDS_SHOWN]))
         for lane, ids in left.items()
     ]

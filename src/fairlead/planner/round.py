@@ -49,7 +49,8 @@ class Round:
                 self._enter_in_flight(each)
         self.room = self._room()
         self.free = self.room.free  # counts down with every pick
-        self.lanes, self.waiting = readiness.admit(snapshot, policy, now)
+        lanes, self.waiting = readiness.admit(snapshot, policy, now)
+        self.lanes = tuple([lane for lane in lanes if lane.count])
         self._preferred: dict[tuple[str, str], int] = {}
         self._count_preferences()
         self.share = Share(snapshot, policy, self._flights, self._active())
@@ -110,7 +111,7 @@ class Round:
         if self.free is not None:
             self.free -= 1
         if rules.pool in self.resting:
-            self.ledger.probes.setdefault(rules.pool, []).append(self.now)
+            self.ledger.probes.setdefault(rules.pool, []).append((self.now, entry.task))
         if rules.workspace is not None:
             self._preferred[rules.project, rules.workspace] -= 1
         self.share.take(rules.project, estimate)
@@ -129,17 +130,21 @@ class Round:
         self._enter(each.task, rules, lease.worker, each.workspace, left)
         self._flights.append(Flight(each.lane.project, estimate, lease.used))
         pool = self.resting.get(each.lane.pool or "")
-        if pool is not None and (lease.started_at or 0) >= (pool.until or 0):
-            self._probe(pool, lease.started_at or 0, lease.used)
+        if pool is not None:
+            self._probe(pool, each)
 
-    def _probe(self, pool: Pool, started_at: Instant, used: int) -> None:
-        """A probe that reported usage, or ran long enough, has proved its pool healthy."""
-        if pool.until is not None and pool.until > self.now:
+    def _probe(self, pool: Pool, each: InFlight) -> None:
+        """A probe that reported usage, or ran long enough, has proved its pool healthy.
+
+        What is leased and has not started yet will begin after the cooldown: it is a probe too.
+        """
+        begun = self.now if each.lease.started_at is None else each.lease.started_at
+        if begun < (pool.until or 0) or (pool.until or 0) > self.now:
             return
-        if used or self.now - started_at >= PROBE_TIME:
+        if each.lease.used or self.now - begun >= PROBE_TIME:
             del self.resting[pool.name]
         else:
-            self.ledger.probes.setdefault(pool.name, []).append(started_at)
+            self.ledger.probes.setdefault(pool.name, []).append((begun, each.task))
 
     def _enter(
         self, task: str, lane: LaneRules, worker: str | None, workspace: str | None, tokens: int
@@ -181,7 +186,7 @@ class Round:
         return frozenset(found)
 
     def _reserve_for_overdue(self) -> None:
-        """The oldest overdue lane of each project that only locks or a workspace hold keeps them."""
+        """What the oldest overdue lane of each project waits for, if only locks or workspaces."""
         age_from = self.policy.score.age_from
         heads = [(lane, lane.in_order(age_from)[0]) for lane in self.lanes]
         heads = [pair for pair in heads if self.order.overdue(pair[1])]
@@ -199,7 +204,7 @@ class Round:
             self._reserve(lane)
 
     def _reserve(self, lane: Lane) -> None:
-        rules = self.rules.of(lane.shape)
+        rules = self.rules.set_apart(lane.key, lane.shape)
         owner = Owner(rules, lane.in_order(self.policy.score.age_from)[0].task)
         workspace = self._workspace_for(rules)
         if workspace is not None:
@@ -208,7 +213,7 @@ class Round:
             self.reserved_locks.setdefault(lock, owner)
 
     def _workspace_for(self, lane: LaneRules) -> str | None:
-        """The workspace that a task of this lane takes: the preferred, or the least preferred one."""
+        """The workspace that a task of this lane takes: its own, or the one that fewest prefer."""
         if lane.workspace is not None or self.snapshot.projects[lane.project].workspaces is None:
             return lane.workspace
         return next(iter(self.free_workspaces(lane)), None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fairlead.model.instant import Instant
-from fairlead.model.lane import Shape
+from fairlead.model.lane import LaneKey, Shape
 from fairlead.model.project import Budget, Project
 from fairlead.model.resources import Pause, Usage
 from fairlead.model.snapshot import Snapshot
@@ -87,6 +87,7 @@ class Rules:
         self._policy = policy
         self._groups = snapshot.groups
         self._lanes: dict[Shape, LaneRules] = {}
+        self._owners: dict[LaneKey, LaneRules] = {}
         self.caps = Caps(policy, snapshot.projects)
         self.history = {(row.project, row.kind, row.agent): row for row in snapshot.history}
         self.pauses = _pauses(snapshot)
@@ -98,6 +99,14 @@ class Rules:
         if found is None:
             found = self._lanes[shape] = LaneRules(shape, self)
         return found
+
+    def of_lane(self, key: LaneKey, shape: Shape) -> LaneRules:
+        """The rules for this lane: those of its shape, unless it was set apart."""
+        return (self._owners and self._owners.get(key)) or self.of(shape)
+
+    def set_apart(self, key: LaneKey, shape: Shape) -> LaneRules:
+        """Rules for this lane alone: something is reserved for it, and not for its likes."""
+        return self._owners.setdefault(key, LaneRules(shape, self))
 
     def scopes(self, shape: Shape) -> tuple[str, ...]:
         """The names under which a task of this shape is counted."""

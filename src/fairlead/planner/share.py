@@ -38,7 +38,9 @@ class Share:
         self.moves_all = self._rules.mode == "deficit" and not self._rules.frozen
         self.everyone = snapshot.clock
         self.clocks = {
-            name: _first_clock(project, flights) if project.clock is None else project.clock
+            name: self.everyone + _received_before(project, flights)
+            if project.clock is None
+            else project.clock
             for name, project in snapshot.projects.items()
         }
         self.present = {name: project.present for name, project in snapshot.projects.items()}
@@ -53,12 +55,16 @@ class Share:
 
     def arrive(self, present: frozenset[str]) -> None:
         """Whoever becomes present returns with no more than the idle credit of catching up."""
-        for name in present:
+        for name in self._projects:
+            if name not in present:
+                self.present[name] = False
+                continue
             weight = self._projects[name].weight
             if weight and not self.present[name]:
                 floor = self.everyone - charge(self._rules.idle_credit, weight)
                 self.clocks[name] = max(self.clocks[name], floor)
-        self.present = {name: name in present for name in self.present}
+            # Weight 0 has no clock to be behind with: given a weight, it arrives like any other.
+            self.present[name] = bool(weight)
 
     def guarantee(self, name: str) -> int:
         """0 for a project with fewer starts (or completions) than it is owed in the window."""
@@ -77,6 +83,8 @@ class Share:
             return _LAST
         if self._rules.mode == "virtual-time":
             return (0, self.clocks[name])
+        if not self._weights:
+            return _EQUAL
         # received/total - weight/weights, multiplied by both sums: whole numbers, same order.
         return (0, self._received[name] * self._weights - weight * (self._total or 1))
 
@@ -88,7 +96,7 @@ class Share:
             behind = [
                 self.clocks[each]
                 for each, present in self.present.items()
-                if present and self._projects[each].weight
+                if present
             ]
             self.everyone = max(self.everyone, min(behind, default=self.everyone))
             self.clocks[name] += charge(estimate, weight)
@@ -114,8 +122,8 @@ class Share:
         return Clocks(self.everyone, rows)
 
 
-def _first_clock(project: Project, flights: list[Flight]) -> int:
-    """The clock of a project that has none yet: what it used before, and what is in flight."""
+def _received_before(project: Project, flights: list[Flight]) -> int:
+    """How far a project without a clock is past `V`: what it used, and what is in flight."""
     mine = [flight for flight in flights if flight.project == project.name]
     before = project.tokens - sum(flight.used for flight in mine)
     received = sum(charge(max(each.used, each.estimate), project.weight) for each in mine)

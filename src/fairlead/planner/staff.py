@@ -16,7 +16,8 @@ class Staff:
     def __init__(self, workers: tuple[Worker, ...], cap_all: int | None, ledger: Ledger) -> None:
         self._ledger = ledger
         self.everyone = workers
-        self.live = tuple(worker for worker in workers if worker.live)
+        living = [worker for worker in workers if worker.live]
+        self.live = tuple(sorted(living, key=lambda worker: worker.name))
         self.assumed = not self.live
         if self.assumed:
             self.live = (Worker("local", cap_all),)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import merge
-from itertools import combinations
+from itertools import islice
 from typing import Any
 
 from fairlead.model.errors import NotFound
@@ -22,10 +22,10 @@ from fairlead.planner.order import Rank
 from fairlead.planner.round import Round
 from fairlead.policy.policy import Policy
 
-#: Places are exact up to here; this many of those ahead are named; this many pairs are tried.
+#: Places are exact up to here; this many of those ahead are named; so many pairs are begun.
 PLACES_MAX = 1000
 AHEAD_SHOWN = 10
-PAIRS_MAX = 40
+FIRSTS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,8 @@ def explain(snapshot: Snapshot, policy: Policy, now: Instant, subject: Waiting) 
     parts = round.order.score(subject.lane, subject.entry)
     task = subject.entry.task
     if any(pick.task == task for pick in plan.picks):
-        found = Why(task, Status.QUEUED, "starts now", (), position, ahead, parts, share)
-        return found
-    lane = round.rules.of(shape_of(subject.lane))
-    waits = list(readiness.waits(subject, policy, now))
-    holds = waits + round.all_holds(lane)
-    if not holds or round.batch_left == 0:
-        holds.append(batch_hold(round) if round.batch_left == 0 else _behind(ahead))
+        return Why(task, Status.QUEUED, "starts now", (), position, ahead, parts, share)
+    waits, holds = _holds(round, subject, ahead)
     verdict = f"{'waiting' if waits else 'held'}: {holds[0].reason}"
     tries = _Tries((snapshot, policy, now), subject, round, holds)
     return Why(
@@ -96,37 +91,60 @@ def explain(snapshot: Snapshot, policy: Policy, now: Instant, subject: Waiting) 
     )  # fmt: skip
 
 
+def _holds(round: Round, subject: Waiting, ahead: tuple[str, ...]) -> tuple[list[Hold], list[Hold]]:
+    """What the task itself waits for, and that with everything that holds its lane."""
+    lane = round.rules.of_lane(subject.lane, shape_of(subject.lane))
+    waits = list(readiness.waits(subject, round.policy, round.now))
+    holds = waits + round.all_holds(lane)
+    if not holds or round.batch_left == 0:
+        holds.append(batch_hold(round) if round.batch_left == 0 else _behind(ahead))
+    return waits, holds
+
+
 class _Tries:
     """Plans again under changes, and keeps those that start the task."""
 
     def __init__(self, world: World, subject: Waiting, round: Round, holds: list[Hold]) -> None:
         self._world, self._subject, self._round, self._holds = world, subject, round, holds
-        self._lane = round.rules.of(shape_of(subject.lane))
+        self._lane = round.rules.of_lane(subject.lane, shape_of(subject.lane))
 
     def smallest(self) -> list[Change]:
         """Each single change that starts it; where there is none, the first pair that does."""
-        singles = self._singles()
-        found = [change for change in singles if self._starts(change)]
-        found += self._raised()
-        if found:
-            return found
-        singles += [make(base + step) for make, base, step in self._limits()]
-        for first, second in list(combinations(singles, 2))[:PAIRS_MAX]:
-            pair = changes.both(first, second)
-            if self._starts(pair):
-                return [pair]
-        return []
+        return list(self.singles()) or list(islice(self._pairs(), 1))
 
-    def _singles(self) -> list[Change]:
-        found = list(changes.of_time_and_tasks(self._subject, self._holds, self._world[2]))
-        return found + list(changes.of_pauses(self._lane, self._round))
+    def singles(self) -> Iterator[Change]:
+        """Each single change that starts it."""
+        yield from (change for change in self._events(self._holds) if self._starts(change))
+        yield from self._raised()
 
-    def _limits(self) -> Iterator[tuple[Callable[[int], Change], int, int]]:
-        return changes.of_limits(self._lane, self._round)
+    def _pairs(self) -> Iterator[Change]:
+        """Pairs that start it: for each change, what else it takes in the world after it."""
+        for first in islice(self._firsts(), FIRSTS_MAX):
+            try:
+                world = first.to(self._world)
+                round = Round(*world)
+                play(round)
+            except WindowUsedUp:
+                continue
+            subject = _find(world[0], self._subject.entry.task)
+            _, holds = _holds(round, subject, ())
+            for second in islice(_Tries(world, subject, round, holds).singles(), 1):
+                yield changes.both(first, second)
+
+    def _firsts(self) -> Iterator[Change]:
+        """One change for each way in which each hold can end."""
+        fewer = [hold._replace(holders=hold.holders[:1]) for hold in self._holds]
+        yield from self._events(fewer)
+        for limit in changes.of_limits(self._lane, self._round):
+            yield limit.raised_to(limit.base + limit.step)
+
+    def _events(self, holds: list[Hold]) -> Iterator[Change]:
+        yield from changes.of_time_and_tasks(self._subject, holds, self._world[2])
+        yield from changes.of_pauses(self._lane, self._round)
 
     def _raised(self) -> Iterator[Change]:
         """Limits raised just as far as it takes, found by doubling and then halving."""
-        for make, base, step in self._limits():
+        for make, base, step in changes.of_limits(self._lane, self._round):
             enough, short = 1, 0
             while enough <= RAISE_MAX and not self._starts(make(base + enough * step)):
                 short, enough = enough, enough * 2
@@ -163,7 +181,7 @@ def _place(round: Round, subject: Waiting) -> tuple[int | None, tuple[str, ...]]
     """Its rank among the ready tasks of its project, and the first of those ahead."""
     lanes = [lane for lane in round.lanes if lane.key.project == subject.lane.project]
     ahead: list[str] = []
-    for rank, task in merge(*(_ranked(round, lane) for lane in lanes)):
+    for _, task in merge(*(_ranked(round, lane) for lane in lanes)):
         if task is None or len(ahead) >= PLACES_MAX:
             break
         if task == subject.entry.task:

@@ -33,5 +33,5 @@ def _holds(pool: Pool, round: Round) -> Iterator[Hold]:
     probes = round.ledger.probes.get(pool.name, [])
     if len(probes) >= round.policy.cooldown.probe:
         text = f"pool {pool.name} is being tried by a probe after its cooldown"
-        holders = tuple(round.ledger.holders.get(f"pool:{pool.name}", ()))
-        yield Hold("cooldown", "probe", text, min(probes) + PROBE_TIME, holders)
+        holders = tuple(task for _, task in probes)
+        yield Hold("cooldown", "probe", text, min(probes)[0] + PROBE_TIME, holders)
