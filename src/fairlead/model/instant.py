@@ -36,6 +36,14 @@ def instant(when: datetime | Instant) -> Instant:
     return (when - _EPOCH) // timedelta(microseconds=1)
 
 
+def to_instants(thing: object, *names: str) -> None:
+    """Turn datetimes that a frozen value was given into instants."""
+    for name in names:
+        value = getattr(thing, name)
+        if value is not None and type(value) is not int:
+            object.__setattr__(thing, name, instant(value))
+
+
 def to_datetime(when: Instant) -> datetime:
     """An instant as an aware datetime in UTC."""
     return _EPOCH + timedelta(microseconds=when)

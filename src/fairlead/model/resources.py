@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlead.model.instant import Instant
+from fairlead.model.instant import Instant, to_instants
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,9 @@ class Pool:
     until: Instant | None = None  # end of the cooldown
     hits: int = 0  # throttles in a row; above 0 after `until`: not proved healthy yet
     cause: str = ""
+
+    def __post_init__(self) -> None:
+        to_instants(self, "until")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,9 @@ class Pause:
     by: str = ""
     since: Instant | None = None
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        to_instants(self, "since")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from fairlead.model.instant import Instant, Micros, instant
+from fairlead.model.instant import Instant, Micros, to_instants
 from fairlead.model.lane import Entry, LaneKey
 
 
@@ -64,7 +64,7 @@ class Lease:
     direct: bool = False  # started in direct mode, over the caps
 
     def __post_init__(self) -> None:
-        _to_instants(self, "expires_at", "started_at")
+        to_instants(self, "expires_at", "started_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Task:
     lease: Lease | None = None
 
     def __post_init__(self) -> None:
-        _to_instants(self, "created_at", "ready_since", "not_before", "backoff_until", "parked_at")
+        to_instants(self, "created_at", "ready_since", "not_before", "backoff_until", "parked_at")
         object.__setattr__(self, "status", Status(self.status))
 
     @property
@@ -152,10 +152,3 @@ class Task:
         if since is None:
             since = max(self.created_at, self.not_before or 0, self.backoff_until or 0)
         return Entry(self.id, self.seq, self.created_at, since, self.estimate_tokens)
-
-
-def _to_instants(thing: object, *names: str) -> None:
-    for name in names:
-        value = getattr(thing, name)
-        if value is not None and type(value) is not int:
-            object.__setattr__(thing, name, instant(value))

@@ -201,3 +201,10 @@ def _ranked(round: Round, lane: Lane) -> Iterator[tuple[Rank, str | None]]:
 
 def _behind(ahead: tuple[str, ...]) -> Hold:
     return Hold("order", "behind", "others of its lane start first", None, ahead)
+
+
+def place_of(
+    snapshot: Snapshot, policy: Policy, now: Instant, subject: Waiting
+) -> tuple[int | None, tuple[str, ...]]:
+    """The place of a task alone, for a snapshot that holds more of the queue."""
+    return _place(Round(snapshot, policy, now), subject)

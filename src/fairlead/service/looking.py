@@ -42,13 +42,17 @@ class Seen:
 
 
 def look_and_plan(
-    desk: Desk, reading: Reading, policy: Policy, now: Instant, asker: Asker | None = None
+    desk: Desk,
+    reading: Reading,
+    policy: Policy,
+    now: Instant,
+    asker: Asker | None = None,
+    window: int = WINDOW,
 ) -> Seen:
     """Look, then plan; a plan that used up a lane's window is made again with a larger one."""
     attempts = {attempt.task: attempt for attempt in reading.open_attempts()}
-    snapshot = look(desk, reading, policy, now, attempts, asker)
+    snapshot = look(desk, reading, policy, now, attempts, asker, window)
     widened: set[LaneKey] = set()
-    window = WINDOW
     while True:
         try:
             plan = planner.plan(snapshot, policy, now)

@@ -29,6 +29,8 @@ def _holds(lane: LaneRules, round: Round) -> Iterator[Hold]:
         with_labels = f" with {', '.join(lane.labels)}" if lane.labels else ""
         slots = sum(worker.slots or 0 for worker in staff.fitting(lane.labels))
         text = f"all {slots} slots{with_labels} are busy"
+        if slots == 1:
+            text = f"the only slot{with_labels} is busy"
         yield Hold("worker", "no_slot", text, None, staff.holders(lane.labels))
 
 

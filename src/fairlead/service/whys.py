@@ -1,0 +1,92 @@
+"""Why, out of the store: the same explanation, with as much of the queue as it takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fairlead.model.errors import NotFound
+from fairlead.model.instant import Instant
+from fairlead.model.lane import Lane
+from fairlead.model.snapshot import Snapshot, Waiting, waits_of
+from fairlead.model.task import Status, Task
+from fairlead.planner.why import PLACES_MAX, Why, explain, place_of
+from fairlead.policy.policy import Policy
+from fairlead.service.desk import Desk
+from fairlead.service.looking import look_and_plan
+from fairlead.service.plans import why_document
+from fairlead.store.base import Reading
+
+#: How many tasks of each lane are read: of all lanes, and of its own project's.
+WINDOW_ALL = 16
+WINDOW_OWN = 128
+
+
+def why(desk: Desk, task_id: str) -> dict[str, Any]:
+    """Why this task does not run, or that it does."""
+    with desk.store.read() as reading:
+        task = reading.task(task_id)
+        if task is None:
+            raise NotFound(f"no task {task_id!r}", "`fairlead list` shows what there is.")
+        if task.status is not Status.QUEUED:
+            return why_document(Why(task.id, task.status, _verdict(task)))
+        policy, now = desk.policy_for_reading(reading), desk.now()
+        return why_document(_queued(desk, reading, policy, now, task))
+
+
+def _queued(desk: Desk, reading: Reading, policy: Policy, now: Instant, task: Task) -> Why:
+    named = (*task.needs, task.parent) if task.parent else task.needs
+    subject = waits_of(task, reading.statuses(named)) or Waiting(task.lane, task.entry)
+    snapshot = look_and_plan(desk, reading, policy, now, window=WINDOW_ALL).snapshot
+    placed = reading.placed(task.id)
+    waits = placed is not None and bool(placed.wait)
+    near = _widened(snapshot, reading, policy, task.project, WINDOW_OWN)
+    if waits and _fits(near, subject, policy):
+        near = replace(near, waiting=(subject,))
+    found = explain(near, policy, now, subject)
+    if waits or found.position is not None or _all_read(near, task.project):
+        return found
+    far = _widened(near, reading, policy, task.project, PLACES_MAX + 1)
+    position, ahead = place_of(far, policy, now, subject)
+    return replace(found, position=position, ahead=ahead)
+
+
+def _widened(
+    snapshot: Snapshot, reading: Reading, policy: Policy, project: str, window: int
+) -> Snapshot:
+    age_from = policy.score.age_from
+
+    def widen(lane: Lane) -> Lane:
+        if lane.key.project != project or len(lane.by_ready) >= min(window, lane.count):
+            return lane
+        return reading.lane(lane.key, age_from, window) or lane
+
+    return replace(snapshot, lanes=tuple(widen(lane) for lane in snapshot.lanes))
+
+
+def _fits(snapshot: Snapshot, subject: Waiting, policy: Policy) -> bool:
+    """Whether its place in its lane would be known: no unread task may stand before it."""
+    for lane in snapshot.lanes:
+        if lane.key == subject.lane and lane.count > len(lane.by_ready):
+            last, entry = lane.by_ready[-1], subject.entry
+            if policy.score.age_from == "created":
+                return (entry.created_at, entry.seq) < (last.created_at, last.seq)
+            return (entry.ready_since, entry.seq) < (last.ready_since, last.seq)
+    return True
+
+
+def _all_read(snapshot: Snapshot, project: str) -> bool:
+    mine = (lane for lane in snapshot.lanes if lane.key.project == project)
+    return all(lane.count <= len(lane.by_ready) for lane in mine)
+
+
+def _verdict(task: Task) -> str:
+    if task.status.in_flight:
+        on = f" on {task.lease.worker}" if task.lease and task.lease.worker else ""
+        stopping = f", being stopped ({task.stop_requested})" if task.stop_requested else ""
+        return f"{task.status}{on}{stopping}"
+    if task.status is Status.PARKED:
+        return f"parked: {task.reason}; `fairlead retry {task.id}` puts it back"
+    if task.status is Status.CANCELED and task.reason not in ("", "canceled"):
+        return f"canceled: {task.reason}"
+    return str(task.status)
