@@ -303,9 +303,14 @@ _NAMED: dict[str, tuple[Callable[..., Any], Readers]] = {
     "agents": (
         AgentSettings,
         {
-            **{"argv": _command, "parser": _text, "pool": _text, "model": _text},
-            **{"permissions": _choice(PERMISSIONS), "stop": _lengths, "grace": _length},
+            "argv": _command,
+            "parser": _text,
+            "pool": _text,
+            "model": _text,
             "env": _env,
+            "permissions": _choice(PERMISSIONS),
+            "stop": _lengths,
+            "grace": _length,
         },
     ),
     "pools": (PoolSettings, {"env": _env}),
