@@ -13,6 +13,10 @@ from fairlead.settings import Settings
 from fairlead.store.base import Reading, Store
 
 
+#: What tells one content of a file from another: inode, time, size; None: no file.
+FileMark = tuple[int, int, int] | None
+
+
 @dataclass(slots=True)
 class Desk:
     """One per program; operations take it as their first argument."""
@@ -23,6 +27,7 @@ class Desk:
     clock: Clock
     actor: str
     warnings: list[str] = field(default_factory=list)  # for people, on standard error
+    _policy: tuple[FileMark, Policy] | None = field(default=None, init=False, repr=False)
 
     @property
     def policy_file(self) -> Path:
@@ -34,8 +39,14 @@ class Desk:
         return self.clock.now()
 
     def policy(self) -> Policy:
-        """The policy in force; a broken file refuses whatever would decide or accept something."""
-        return Policy.load(self.policy_file)
+        """The policy in force; a broken file refuses whatever would decide or accept something.
+
+        It is read again when the file has changed.
+        """
+        mark = _mark(self.policy_file)
+        if self._policy is None or self._policy[0] != mark:
+            self._policy = (mark, Policy.load(self.policy_file))
+        return self._policy[1]
 
     def policy_for_reading(self, reading: Reading) -> Policy:
         """The policy in force; with a broken file the last good one, and a warning."""
@@ -46,6 +57,16 @@ class Desk:
             digest = reading.value("policy")
             text = reading.policy_text(str(digest)) if digest else None
             return parse_recorded(text) if text else Policy.preset("balanced")
+
+
+def _mark(path: Path) -> FileMark:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return (0, 0, 0)  # not readable: loading it says why
+    return (found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def parse_recorded(text: str) -> Policy:

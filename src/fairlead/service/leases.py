@@ -58,7 +58,7 @@ def lease(
 def heartbeat(desk: Desk, lease: str) -> dict[str, Any]:
     """Renew a lease; the first heartbeat makes the task running."""
     with desk.store.write() as tx:
-        held = _Held(desk, tx, lease)
+        held = _Held.one(desk, tx, lease)
         held.refuse_ended()
         attempt = held.renew()
         held.start(attempt)
@@ -76,7 +76,7 @@ def report(
 ) -> dict[str, Any]:
     """A running attempt tells its tokens, its cost, a note; usage is booked, however late."""
     with desk.store.write() as tx:
-        held = _Held(desk, tx, lease)
+        held = _Held.one(desk, tx, lease)
         attempt = held.book(told, ended=held.attempt.ended_at is not None)
         error = held.ended_error()
         if error is None:
@@ -123,7 +123,7 @@ def release(
         known = ", ".join(OUTCOMES)
         raise Refused(f"no outcome {outcome!r}", f"Known: {known}.", code="unknown_outcome")
     with desk.store.write() as tx:
-        held = _Held(desk, tx, lease)
+        held = _Held.one(desk, tx, lease)
         error = held.ended_error()
         if error is None:
             held.end(_HAPPENING[outcome], told)
@@ -159,7 +159,9 @@ def reclaim(desk: Desk) -> dict[str, Any]:
 class _Held:
     """One lease in a transaction, with what is written about it."""
 
-    def __init__(self, desk: Desk, tx: Writing, lease: str, beside: _Held | None = None) -> None:
+    def __init__(
+        self, desk: Desk, tx: Writing, attempt: Attempt, task: Task, beside: _Held | None
+    ) -> None:
         self.tx = tx
         self.policy: Policy = beside.policy if beside else desk.policy()
         self.now: Instant = beside.now if beside else desk.now()
@@ -167,22 +169,23 @@ class _Held:
             beside.journal if beside else Journal(tx, self.policy, self.now, desk.actor)
         )
         self.books: Books = beside.books if beside else Books(tx, self.policy, self.now)
-        attempt = tx.attempt(lease)
-        if attempt is None:
-            hint = "It was never given out, or its task was compacted."
-            raise NotFound(f"no lease {lease!r}", hint, code="unknown_lease")
-        self.attempt: Attempt = attempt
-        task = tx.task(attempt.task)
-        assert task is not None
-        self.task: Task = task
+        self.attempt, self.task = attempt, task
 
     @classmethod
     def several(cls, desk: Desk, tx: Writing, leases: Sequence[str]) -> list[_Held]:
         """Leases that share one transaction."""
+        attempts = [_known(tx, lease) for lease in dict.fromkeys(leases)]
+        tasks = tx.tasks([attempt.task for attempt in attempts])
         found: list[_Held] = []
-        for lease in leases:
-            found.append(cls(desk, tx, lease, found[0] if found else None))
+        for attempt in attempts:
+            first = found[0] if found else None
+            found.append(cls(desk, tx, attempt, tasks[attempt.task], first))
         return found
+
+    @classmethod
+    def one(cls, desk: Desk, tx: Writing, lease: str) -> _Held:
+        """One lease."""
+        return cls.several(desk, tx, [lease])[0]
 
     def ended_error(self) -> FairleadError | None:
         """What a holder is told whose lease has ended."""
@@ -236,6 +239,14 @@ class _Held:
         """As every interface shows it."""
         lease, task = self.attempt.lease, self.task
         return {"lease": lease, "task": task.id, "status": str(task.status)}
+
+
+def _known(tx: Writing, lease: str) -> Attempt:
+    attempt = tx.attempt(lease)
+    if attempt is None:
+        hint = "It was never given out, or its task was compacted."
+        raise NotFound(f"no lease {lease!r}", hint, code="unknown_lease")
+    return attempt
 
 
 def _complete(held: _Held, told: Report) -> tuple[dict[str, Any], FairleadError | None]:

@@ -85,6 +85,8 @@ SELECT {attempt} FROM attempts WHERE lease = ?
 SELECT {attempt} FROM attempts WHERE task = ? ORDER BY fence
 -- name: open_attempts
 SELECT {attempt} FROM attempts WHERE ended_at IS NULL ORDER BY fence
+-- name: open_attempts_of
+SELECT {attempt} FROM attempts WHERE ended_at IS NULL AND task IN (SELECT value FROM json_each(?))
 -- name: ended_attempts
 SELECT {attempt} FROM attempts WHERE ended_at >= ? ORDER BY ended_at DESC, fence DESC LIMIT ?
 -- name: put_attempt

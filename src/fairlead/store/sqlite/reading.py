@@ -220,7 +220,8 @@ class SqliteReading:
         flying = [row[1] for row in rows if row[4] in ("leased", "running")]
         leases: dict[str, Lease] = {}
         if flying:
-            leases = {each.task: lease_of(each) for each in self.open_attempts()}
+            open_ones = self._rows("open_attempts_of", dump(flying))
+            leases = {row[2]: lease_of(attempt_of(row)) for row in open_ones}
         return [task_of(row, leases.get(row[1])) for row in rows]
 
 
