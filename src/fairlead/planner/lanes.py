@@ -62,8 +62,9 @@ class Line:
 
 #: The id of an entry.
 _TASK: Callable[[Entry], str] = itemgetter(0)
-#: A project's lanes, best first. Ranks end in `seq`, so two lines are never compared.
-Heap = list[tuple[Rank, Line]]
+#: A project's lanes, best first: rank and line in one tuple, which compares faster than two.
+#: Ranks are equally long and no two have the same `seq`, so lines are never compared.
+Heap = list[tuple[Any, ...]]
 #: The projects' heaps, each with the place of its best lane among all, best first.
 Offers = list[tuple[tuple[Any, ...], Heap]]
 
@@ -75,32 +76,32 @@ def plan(snapshot: Snapshot, policy: Policy, now: Instant) -> Plan:
 
 def play(round: Round) -> Plan:
     """Take picks until nothing more can start; the round then shows why the rest cannot."""
-    age_from = round.policy.score.age_from
-    lines = [Line(lane, age_from, round.rules, round.order) for lane in round.lanes if lane.count]
-    offers = _offers(lines, round.order)
+    order, age_from = round.order, round.policy.score.age_from
+    lines = [Line(lane, age_from, round.rules, order) for lane in round.lanes]
+    offers = _offers(lines, order)
     picks: list[Pick] = []
     held: set[LaneRules] = set()
     while offers and not round.is_full():
         heap = offers[0][1]
-        line = heap[0][1]
+        line: Line = heap[0][-1]
         if line.rules in held or round.first_hold(line.rules) is not None:
             held.add(line.rules)
             heappop(heap)
-            _offer_again(offers, round.order)
+            _offer_again(offers, order)
             continue
         picks.append(round.take(line.key, line.rules, line.head))
-        if line.advance(round.order):
-            heapreplace(heap, (line.rank, line))
+        if line.advance(order):
+            heapreplace(heap, (*line.rank, line))
         else:
             heappop(heap)
-        _offer_again(offers, round.order)
+        _offer_again(offers, order)
         if round.share.moves_all:
-            offers = [(_place(heap, round.order), heap) for _, heap in offers]
+            offers = [(_place(heap, order), heap) for _, heap in offers]
             heapify(offers)
     short = [line.key for line in lines if line.taken == len(line.entries) < line.count]
     if short:
         raise WindowUsedUp(frozenset(short))
-    return conclude(round, picks, _left(lines, round.order))
+    return conclude(round, picks, _left(lines, order))
 
 
 def _offers(lines: list[Line], order: Order) -> Offers:
@@ -108,7 +109,7 @@ def _offers(lines: list[Line], order: Order) -> Offers:
     heaps: dict[str, Heap] = {}
     for line in lines:
         project = line.key.project if order.by_project else ""
-        heaps.setdefault(project, []).append((line.rank, line))
+        heaps.setdefault(project, []).append((*line.rank, line))
     for heap in heaps.values():
         heapify(heap)
     offers = [(_place(heap, order), heap) for heap in heaps.values()]
@@ -126,8 +127,8 @@ def _offer_again(offers: Offers, order: Order) -> None:
 
 
 def _place(heap: Heap, order: Order) -> tuple[Any, ...]:
-    rank, line = heap[0]
-    return order.full(rank, line.key.project)
+    line: Line = heap[0][-1]
+    return order.full(line.rank, line.key.project)
 
 
 def _left(lines: list[Line], order: Order) -> list[Left]:

@@ -20,7 +20,7 @@ class Ledger:
         self.holders: defaultdict[str, list[str]] = defaultdict(list)  # scope -> tasks in flight
         self.locks: dict[str, str] = {}  # lock -> task
         self.workspaces: dict[WorkspaceName, str] = {}  # workspace -> task
-        self.slots: defaultdict[str, list[str]] = defaultdict(list)  # worker -> tasks in flight on it
+        self.slots: defaultdict[str, list[str]] = defaultdict(list)  # worker -> tasks on it
         self.tokens: dict[str, int] = {}  # scope -> tokens reserved
         self.usd: dict[str, int] = {}  # scope -> micro-dollars reserved
         self.probes: dict[str, list[Probe]] = {}  # unproved pool -> its probes
