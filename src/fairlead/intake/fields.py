@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from datetime import datetime
 from itertools import repeat
@@ -235,6 +235,16 @@ def read(record: Mapping[str, Any]) -> dict[str, Any]:
         except Invalid as error:
             raise Invalid(f"{key}: {error.message}", error.hint) from None
     return values
+
+
+def defaults(names: Iterable[str]) -> dict[str, Any]:
+    """What these fields are when nobody gives them."""
+    found = {}
+    for key in names:
+        if key not in READERS:
+            raise _unknown(key)
+        found[key] = _BLANK[_PLACES[key]]
+    return found
 
 
 def _unknown(key: object) -> Invalid:

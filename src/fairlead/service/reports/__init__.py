@@ -1,0 +1,1 @@
+"""What is told: the documents of status, summary and stats, and what they have in common."""

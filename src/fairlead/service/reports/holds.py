@@ -1,0 +1,66 @@
+"""Holds: why each task of a list does not start now, out of one plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fairlead.model.lane import LaneKey, Shape, shape_of
+from fairlead.model.plan import Hold
+from fairlead.model.snapshot import waits_of
+from fairlead.model.task import Status
+from fairlead.planner import readiness
+from fairlead.service.desk import Desk
+from fairlead.service.rounds import preview
+from fairlead.store.base import Placed, Reading
+
+
+class Holds:
+    """The plan that a round would make now, asked task by task."""
+
+    def __init__(self, desk: Desk, reading: Reading) -> None:
+        self.snapshot, self.plan, self.policy = preview(desk, reading)
+        self.picked = frozenset(pick.task for pick in self.plan.picks)
+        self._reading = reading
+        self._shapes = self._by_shape()
+
+    def of(self, placed: Iterable[Placed]) -> dict[str, Hold | None]:
+        """The first hold of each task; None: it starts next, or is not queued."""
+        queued = [each for each in placed if each.task.status is Status.QUEUED]
+        named = {name for each in queued if each.wait for name in each.task.needs}
+        named |= {each.task.parent for each in queued if each.wait and each.task.parent}
+        statuses = self._reading.statuses(named) if named else {}
+        return {each.task.id: self._hold(each, statuses) for each in queued}
+
+    def lanes_held_by(self, word: str) -> tuple[LaneKey, ...]:
+        """The lanes whose first hold has this code or gate."""
+        shapes = {shape for shape, hold in self._shapes.items() if word in (hold.code, hold.gate)}
+        return tuple(lane.key for lane in self.snapshot.lanes if lane.shape in shapes)
+
+    def of_lane(self, key: LaneKey) -> Hold | None:
+        """What holds the tasks of a lane that were not picked."""
+        return self._shapes.get(shape_of(key))
+
+    def _hold(self, placed: Placed, statuses: dict[str, Status]) -> Hold | None:
+        task = placed.task
+        if placed.wait:
+            waiting = waits_of(task, statuses)
+            now = self.plan.now
+            hold = next(readiness.waits(waiting, self.policy, now), None) if waiting else None
+            if hold is not None:
+                return hold
+        return None if task.id in self.picked else self.of_lane(task.lane)
+
+    def _by_shape(self) -> dict[Shape, Hold]:
+        """Lanes of one shape get the same answer, so the first task of each hold tells which."""
+        shapes = {entry.task: lane.shape for lane in self.snapshot.lanes for entry in lane.by_ready}
+        return {
+            shapes[held.tasks[0]]: held.hold
+            for held in self.plan.holds
+            if held.hold.gate != readiness.GATE and held.tasks and held.tasks[0] in shapes
+        }
+
+
+def hold_document(hold: Hold | None) -> dict[str, Any] | None:
+    """As every interface shows it."""
+    return None if hold is None else hold.document()
