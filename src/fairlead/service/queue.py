@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from fairlead.model.errors import Invalid, NotFound, Refused, did_you_mean
@@ -30,8 +31,9 @@ IDS_NAMED = 1000
 
 def pause(desk: Desk, scope: str = "all", reason: str = "") -> dict[str, Any]:
     """Nothing in the scope starts until it is resumed; twice is the same as once."""
-    policy, now = desk.policy(), desk.now()
+    now = desk.now()
     with desk.store.write() as tx:
+        policy = desk.policy_for_reading(tx)
         _check(desk, tx, scope)
         held = _pauses(tx).get(scope)
         if held is None:
@@ -47,8 +49,9 @@ def pause(desk: Desk, scope: str = "all", reason: str = "") -> dict[str, Any]:
 
 def resume(desk: Desk, scope: str = "all") -> dict[str, Any]:
     """What was paused may start again; twice is the same as once."""
-    policy, now = desk.policy(), desk.now()
+    now = desk.now()
     with desk.store.write() as tx:
+        policy = desk.policy_for_reading(tx)
         _check(desk, tx, scope)
         held = _pauses(tx).get(scope)
         changed = held is not None
@@ -77,11 +80,14 @@ def clear(desk: Desk, scope: str = "all", *, dry_run: bool = False) -> dict[str,
     with desk.store.write() as tx:
         _check(desk, tx, scope)
         journal = Journal(tx, policy, now, desk.actor)
-        for count, placed in enumerate(_queued(tx, scope), 1):
-            told.enter(placed.task)
-            journal.happen(placed.task, Happening.CANCEL, detail=CLEARED)
-            if count % PAGE == 0:
-                journal.close()
+        found = _queued(tx, scope)
+        while page := [placed.task for placed in islice(found, PAGE)]:
+            statuses = tx.statuses(task.id for task in page)  # some may have gone with others
+            for task in page:
+                if statuses[task.id] is Status.QUEUED:
+                    told.enter(task)
+                    journal.happen(task, Happening.CANCEL, detail=CLEARED)
+            journal.close()
         if told.count:
             journal.note("cleared", scope=scope, count=told.count)
         journal.close()
@@ -194,4 +200,5 @@ def _queued(reading: Reading, scope: str) -> Iterator[Placed]:
         return (each for group in names for each in every(reading, replace(queued, group=group)))
     if scope == "all":
         return every(reading, queued)
-    return every(reading, replace(queued, **{sort: name}))
+    held: Any = {sort: name}
+    return every(reading, replace(queued, **held))

@@ -207,9 +207,9 @@ def cancel(
     """
     if not ids and group is None:
         raise Invalid("nothing to cancel was named", "Give ids, or a group.", code="usage")
-    policy, now = desk.policy(), desk.now()
     with desk.store.write() as tx:
-        journal = Journal(tx, policy, now, desk.actor)
+        policy = desk.policy_for_reading(tx)  # a broken file must not keep work running
+        journal = Journal(tx, policy, desk.now(), desk.actor)
         tasks = find(tx, ids)
         others: dict[str, Task] = {}
         if group is not None:
