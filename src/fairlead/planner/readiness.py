@@ -92,9 +92,7 @@ def _read(lane: Lane, known: tuple[Entry, ...], merged: tuple[Entry, ...]) -> tu
     return merged if len(known) == lane.count else merged[: merged.index(known[-1]) + 1]
 
 
-def _counted(
-    snapshot: Snapshot, first: dict[str, list[tuple[Waiting, Hold]]]
-) -> tuple[Held, ...]:
+def _counted(snapshot: Snapshot, first: dict[str, list[tuple[Waiting, Hold]]]) -> tuple[Held, ...]:
     found: dict[str, Held] = {}
     for code, pairs in first.items():
         pairs.sort(key=lambda pair: pair[0].entry.seq)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
 
 from fairlead.lifecycle.reclaim import expired, status_after_loss
 from fairlead.model.instant import Instant
@@ -19,6 +20,8 @@ from fairlead.planner.rules import LaneRules, Rules
 from fairlead.planner.share import Flight, Share
 from fairlead.planner.staff import Staff
 from fairlead.policy.policy import Policy
+
+Check: TypeAlias = Callable[[LaneRules, "Round"], Iterable[Hold]]
 
 
 class Owner(NamedTuple):
@@ -67,16 +70,21 @@ class Round:
 
     def first_hold(self, lane: LaneRules) -> Hold | None:
         """The first hold of a lane; None: it may start."""
-        for gate in GATES:
-            holds = gate(lane, self)
-            if holds:  # what passes gave the empty tuple
+        for check in lane.checks or self._checks(lane):
+            holds = check(lane, self)
+            if holds:  # what passes gives an empty tuple where this is asked most
                 for hold in holds:
                     return hold
         return None
 
     def all_holds(self, lane: LaneRules) -> list[Hold]:
         """Every hold of a lane, in the order of the gates."""
-        return [hold for gate in GATES for hold in gate(lane, self)]
+        return [hold for check in self._checks(lane) for hold in check(lane, self)]
+
+    def _checks(self, lane: LaneRules) -> tuple[Check, ...]:
+        """The gates that concern a lane, in their order; kept with its rules."""
+        lane.checks = tuple([gate.check for gate in GATES if gate.concerns(lane, self)])
+        return lane.checks
 
     def _room(self) -> Room:
         """Room under cap `all` and in the slots, the smaller; None: no limit."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from fairlead.model.instant import Instant
 from fairlead.model.lane import LaneKey, Shape
+from fairlead.model.plan import Hold
 from fairlead.model.project import Budget, Project
 from fairlead.model.resources import Pause, Usage
 from fairlead.model.snapshot import Snapshot
@@ -59,12 +60,14 @@ class LaneRules:
     """One lane as the gates see it: its own fields, and what the policy says of them."""
 
     __slots__ = (
-        "agent", "caps", "group", "history", "kind", "labels", "locks", "pool", "project",
+        "agent", "caps", "checks", "group", "history", "kind", "labels", "locks", "pool", "project",
         "scopes", "shape", "workspace",
     )  # fmt: skip
 
     def __init__(self, shape: Shape, rules: Rules) -> None:
         self.shape = shape
+        #: The checks of the gates that concern it; the round finds them when it first asks.
+        self.checks: tuple[Callable[..., Iterable[Hold]], ...] = ()
         self.project, self.kind, self.agent, self.pool = shape[:4]
         self.workspace, self.labels, self.group = shape[6:]
         #: The names under which it is counted, in the order of the caps gate.
@@ -165,9 +168,7 @@ def _budget_lines(snapshot: Snapshot, policy: Policy, now: Instant) -> dict[str,
     return lines
 
 
-def _spent(
-    budget: Budget, row: Usage | None, projects: Mapping[str, Project], now: Instant
-) -> int:
+def _spent(budget: Budget, row: Usage | None, projects: Mapping[str, Project], now: Instant) -> int:
     if row is not None:
         total, part = (row.tokens, 1) if budget.tokens is not None else (row.usd, 2)
         return total - sum(leave[part] for leave in row.leaves if leave[0] <= now)

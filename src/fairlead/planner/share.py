@@ -93,11 +93,7 @@ class Share:
         self.starts[name] += 1
         weight = self._projects[name].weight
         if self._rules.mode == "virtual-time" and weight:
-            behind = [
-                self.clocks[each]
-                for each, present in self.present.items()
-                if present
-            ]
+            behind = [self.clocks[each] for each, present in self.present.items() if present]
             self.everyone = max(self.everyone, min(behind, default=self.everyone))
             self.clocks[name] += charge(estimate, weight)
         elif self._rules.mode == "deficit" and not self._rules.frozen:

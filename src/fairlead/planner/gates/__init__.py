@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
 
 from fairlead.model.plan import Hold
 from fairlead.planner.gates import budget, caps, cooldown, locks, paused, worker, workspace
@@ -12,16 +12,15 @@ from fairlead.planner.rules import LaneRules
 if TYPE_CHECKING:
     from fairlead.planner.round import Round
 
-#: A gate gives every hold that keeps the lane now; none = the lane passes. It is asked at every
-#: pick, so what passes gets the empty tuple, and only what is held a generator.
-Gate = Callable[[LaneRules, "Round"], Iterable[Hold]]
 
-GATES: tuple[Gate, ...] = (
-    paused.check,
-    cooldown.check,
-    budget.check,
-    caps.check,
-    locks.check,
-    workspace.check,
-    worker.check,
-)
+class Gate(Protocol):
+    """A module with these two functions."""
+
+    def concerns(self, lane: LaneRules, round: Round) -> bool:
+        """Whether it may hold this lane at all; asked once a round, False is final."""
+
+    def check(self, lane: LaneRules, round: Round) -> Iterable[Hold]:
+        """Every hold that keeps the lane now; none = the lane passes. Asked at every pick."""
+
+
+GATES: tuple[Gate, ...] = (paused, cooldown, budget, caps, locks, workspace, worker)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.model.instant import Instant, show_instant
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from fairlead.planner.round import Round
 
 
-def check(lane: LaneRules, round: Round) -> Iterable[Hold]:
+def concerns(lane: LaneRules, round: Round) -> bool:
+    """Whether there is any budget."""
+    return bool(round.rules.budgets)
+
+
+def check(lane: LaneRules, round: Round) -> Iterator[Hold]:
     """Held when spent + reserved reaches the limit of any budget that covers it."""
-    return _holds(lane, round) if round.rules.budgets else ()
-
-
-def _holds(lane: LaneRules, round: Round) -> Iterator[Hold]:
     for scope in lane.scopes:
         for line in round.rules.budgets.get(scope, ()):
             reserved = reserved_in(line, round)

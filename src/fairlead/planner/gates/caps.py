@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from fairlead.planner.round import Round
 
 
+def concerns(lane: LaneRules, round: Round) -> bool:
+    """Whether any cap bounds it."""
+    return bool(lane.caps)
+
+
 def check(lane: LaneRules, round: Round) -> Iterable[Hold]:
     """Held when as many are in flight as any cap of its scopes allows."""
     holders = round.ledger.holders

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.model.instant import SECOND, show_instant
 from fairlead.model.plan import Hold
-from fairlead.model.resources import Pool
 from fairlead.planner.rules import LaneRules
 
 if TYPE_CHECKING:
@@ -17,13 +16,14 @@ if TYPE_CHECKING:
 PROBE_TIME = 60 * SECOND
 
 
-def check(lane: LaneRules, round: Round) -> Iterable[Hold]:
+def concerns(lane: LaneRules, round: Round) -> bool:
+    """Whether its pool was throttled and has not proved healthy since."""
+    return lane.pool in round.resting
+
+
+def check(lane: LaneRules, round: Round) -> Iterator[Hold]:
     """Held while its pool cools down, or while as many probes run as the policy allows."""
-    pool = round.resting.get(lane.pool) if lane.pool is not None else None
-    return () if pool is None else _holds(pool, round)
-
-
-def _holds(pool: Pool, round: Round) -> Iterator[Hold]:
+    pool = round.resting[lane.pool or ""]
     if pool.until is not None and pool.until > round.now:
         cause = f": {pool.cause}" if pool.cause else ""
         hits = f" (throttled {pool.hits} in a row)" if pool.hits > 1 else ""

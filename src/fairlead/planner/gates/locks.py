@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.model.plan import Hold
@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from fairlead.planner.round import Round
 
 
-def check(lane: LaneRules, round: Round) -> Iterable[Hold]:
+def concerns(lane: LaneRules, round: Round) -> bool:
+    """Whether it takes any lock."""
+    return bool(lane.locks)
+
+
+def check(lane: LaneRules, round: Round) -> Iterator[Hold]:
     """Held when another task in flight has one of its locks, or an overdue one waits for it."""
-    return _holds(lane, round) if lane.locks else ()
-
-
-def _holds(lane: LaneRules, round: Round) -> Iterator[Hold]:
     for lock in lane.locks:
         holder = round.ledger.locks.get(lock)
         if holder is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.model.instant import show_instant
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from fairlead.planner.round import Round
 
 
-def check(lane: LaneRules, round: Round) -> Iterable[Hold]:
+def concerns(lane: LaneRules, round: Round) -> bool:
+    """Whether anything is paused."""
+    return bool(round.rules.pauses)
+
+
+def check(lane: LaneRules, round: Round) -> Iterator[Hold]:
     """Held when everything, its project, kind, pool or group is paused."""
     pauses = round.rules.pauses
-    return _holds(lane, pauses) if pauses else ()
-
-
-def _holds(lane: LaneRules, pauses: Mapping[str, Pause]) -> Iterator[Hold]:
     for scope in lane.scopes:
         if scope in pauses:
             yield Hold("paused", "paused", sentence(pauses[scope]))

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from fairlead.planner.round import Round
 
 
+def concerns(lane: LaneRules, round: Round) -> bool:
+    """Always: every task runs somewhere."""
+    return True
+
+
 def check(lane: LaneRules, round: Round) -> Iterable[Hold]:
     """Held when its agent is unknown, or no live worker with a free slot has its labels."""
     known = round.snapshot.agents is None

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from fairlead.planner.round import Round
 
 
+def concerns(lane: LaneRules, round: Round) -> bool:
+    """Whether it works in a workspace."""
+    names = round.snapshot.projects[lane.project].workspaces
+    return lane.workspace is not None or names is not None
+
+
 def check(lane: LaneRules, round: Round) -> Iterable[Hold]:
     """Held when the workspace it prefers is taken, or none of its project's is free."""
     if lane.workspace is not None:
