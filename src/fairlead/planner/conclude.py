@@ -30,7 +30,7 @@ def conclude(round: Round, picks: list[Pick], left: list[Left]) -> Plan:
         reclaims=tuple(round.reclaims),
         holds=tuple(holds),
         reason=_reason(round, picks, left),
-        wake_at=_wake_at(round, holds),
+        wake_at=_wake_at(round, [*found.values(), *(held.hold for held in round.waiting)]),
         clocks=round.share.after(),
     )
 
@@ -53,9 +53,9 @@ def _reason(round: Round, picks: list[Pick], left: list[Left]) -> Reason:
     return Reason.BATCH if round.batch_left == 0 else Reason.HELD
 
 
-def _wake_at(round: Round, holds: list[Held]) -> Instant | None:
+def _wake_at(round: Round, holds: list[Hold]) -> Instant | None:
     """The earliest time at which a hold or a wait ends by itself, or a lease may expire."""
-    times = {held.hold.until for held in holds}
+    times = {hold.until for hold in holds}
     for each in round.snapshot.in_flight:
         if not each.lease.alive:
             times.add(each.lease.expires_at)
