@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fairlead.model.lane import LaneKey, Shape, shape_of
+from fairlead.model.lane import LaneKey
 from fairlead.model.plan import Hold
 from fairlead.model.snapshot import waits_of
 from fairlead.model.task import Status
@@ -22,7 +22,7 @@ class Holds:
         self.snapshot, self.plan, self.policy = preview(desk, reading)
         self.picked = frozenset(pick.task for pick in self.plan.picks)
         self._reading = reading
-        self._shapes = self._by_shape()
+        self._lanes = self._by_lane()
 
     def of(self, placed: Iterable[Placed]) -> dict[str, Hold | None]:
         """The first hold of each task; None: it starts next, or is not queued."""
@@ -34,12 +34,11 @@ class Holds:
 
     def lanes_held_by(self, word: str) -> tuple[LaneKey, ...]:
         """The lanes whose first hold has this code or gate."""
-        shapes = {shape for shape, hold in self._shapes.items() if word in (hold.code, hold.gate)}
-        return tuple(lane.key for lane in self.snapshot.lanes if lane.shape in shapes)
+        return tuple(key for key, hold in self._lanes.items() if word in (hold.code, hold.gate))
 
     def of_lane(self, key: LaneKey) -> Hold | None:
         """What holds the tasks of a lane that were not picked."""
-        return self._shapes.get(shape_of(key))
+        return self._lanes.get(key)
 
     def _hold(self, placed: Placed, statuses: dict[str, Status]) -> Hold | None:
         task = placed.task
@@ -51,13 +50,13 @@ class Holds:
                 return hold
         return None if task.id in self.picked else self.of_lane(task.lane)
 
-    def _by_shape(self) -> dict[Shape, Hold]:
-        """Lanes of one shape get the same answer, so the first task of each hold tells which."""
-        shapes = {entry.task: lane.shape for lane in self.snapshot.lanes for entry in lane.by_ready}
+    def _by_lane(self) -> dict[LaneKey, Hold]:
+        """Every lane that is left over has a hold of its own; its first task tells which lane."""
+        keys = {entry.task: lane.key for lane in self.snapshot.lanes for entry in lane.by_ready}
         return {
-            shapes[held.tasks[0]]: held.hold
+            keys[held.tasks[0]]: held.hold
             for held in self.plan.holds
-            if held.hold.gate != readiness.GATE and held.tasks and held.tasks[0] in shapes
+            if held.hold.gate != readiness.GATE and held.tasks and held.tasks[0] in keys
         }
 
 
