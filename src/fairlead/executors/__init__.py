@@ -1,0 +1,1 @@
+"""How it runs: launch, adopt, stop. Executors are found by their name."""
