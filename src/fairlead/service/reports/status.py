@@ -202,7 +202,7 @@ def _first(holds: tuple[Held, ...], most: int = 50) -> list[Held]:
     for held in holds:
         key = (held.hold.code, held.hold.reason)
         before = merged.get(key)
-        merged[key] = held._replace(count=held.count + before.count) if before else held
+        merged[key] = before._replace(count=held.count + before.count) if before else held
     return sorted(merged.values(), key=lambda held: -held.count)[:most]
 
 
