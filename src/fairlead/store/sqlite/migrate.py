@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 from fairlead.model.errors import Refused
+from fairlead.store.sqlite.errors import corrupt
 from fairlead.store.sqlite.queries import migrations
 
 #: Marks a file as ours: "Fair" in ASCII.
@@ -23,22 +25,43 @@ def schema_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def prepare(connection: sqlite3.Connection, path: Path, say: Callable[[str], None]) -> None:
-    """Bring a file to the latest schema; one that is not ours or newer is refused."""
+def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
+    """A file that is not ours or newer is refused before anything in it is touched."""
+    if not _is_ours(connection):
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        used = tables or schema_of(connection)
+        if used and not _is_ours(connection):  # asked last: another process may have made it
+            hint = "Choose another file with --db sqlite:PATH."
+            raise Refused(f"{path} is not a store of Fairlead", hint, "foreign_store")
     version = schema_of(connection)
-    if version == latest():
+    if version > latest():
+        message = f"{path} has schema {version}, this Fairlead knows up to {latest()}"
+        hint = "Upgrade Fairlead: `pip install --upgrade fairlead`."
+        raise Refused(message, hint, "schema_newer")
+
+
+def _is_ours(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID)
+
+
+def prepare(connection: sqlite3.Connection, path: Path, say: Callable[[str], None]) -> None:
+    """Bring a file to the latest schema; of several that try at once, one does it."""
+    if schema_of(connection) == latest():
         return
-    _refuse_foreign(connection, path, version)
-    if version:
-        backup = backup_path(path, f"schema-{version}")
-        copy(connection, backup)
-        say(f"{path}: schema {version} is brought to {latest()}; a backup is {backup}")
     connection.execute("BEGIN IMMEDIATE")
     try:
-        apply(connection, schema_of(connection))
+        version = schema_of(connection)
+        if 0 < version < latest():
+            _refuse_damaged(connection, path)
+            backup = backup_path(path, f"schema-{version}")
+            copy(connection, backup)
+            say(f"{path}: schema {version} is brought to {latest()}; a backup is {backup}")
+        if version < latest():
+            apply(connection, version)
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
 
 
@@ -74,22 +97,23 @@ def backup_path(path: Path, why: str) -> Path:
 
 
 def copy(connection: sqlite3.Connection, target: Path) -> None:
-    """A consistent copy, readable by the owner only."""
-    target.touch(mode=0o600)
-    other = sqlite3.connect(target)
+    """A consistent copy, readable by the owner only; it has its name when it is whole."""
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        connection.backup(other)
+        part.unlink(missing_ok=True)
+        part.touch(mode=0o600)
+        other = sqlite3.connect(part)
+        try:
+            connection.backup(other)
+        finally:
+            other.close()
+        part.replace(target)
     finally:
-        other.close()
+        part.unlink(missing_ok=True)
 
 
-def _refuse_foreign(connection: sqlite3.Connection, path: Path, version: int) -> None:
-    mark = connection.execute("PRAGMA application_id").fetchone()[0]
-    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if tables and mark != APPLICATION_ID:
-        hint = "Choose another file with --db sqlite:PATH."
-        raise Refused(f"{path} is not a store of Fairlead", hint, "foreign_store")
-    if version > latest():
-        message = f"{path} has schema {version}, this Fairlead knows up to {latest()}"
-        hint = "Upgrade Fairlead: `pip install --upgrade fairlead`."
-        raise Refused(message, hint, "schema_newer")
+def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
+    """What is damaged is not migrated, and a copy of it is no backup."""
+    found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if found != "ok":
+        raise corrupt(path, found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable
 from typing import Any
@@ -35,6 +34,7 @@ from fairlead.store.sqlite.rows import (
     key_of,
     key_text,
     lease_of,
+    parse,
     task_of,
     value_of,
 )
@@ -213,7 +213,7 @@ class SqliteReading:
 
     def value(self, name: str) -> Any:
         row = self._row("value", name)
-        return None if row is None else json.loads(row[0])
+        return None if row is None else parse(row[0])
 
     def _with_leases(self, rows: list[tuple[Any, ...]]) -> list[Task]:
         """Tasks from rows; those in flight with the lease of their open attempt."""
@@ -240,12 +240,12 @@ def _with_clock(project: Project, clock: int | None, present: bool) -> Project:
 
 def _event(row: tuple[Any, ...]) -> Event:
     number, at, kind, task, project, data = row
-    return Event(number, at, kind, task, project, json.loads(data))
+    return Event(number, at, kind, task, project, parse(data))
 
 
 def _decision(row: tuple[Any, ...]) -> Decision:
     number, at, base, policy, planner, lanes, rest, plan, digests = row
-    return Decision(number, at, base, policy, planner, lanes, rest, plan, json.loads(digests))
+    return Decision(number, at, base, policy, planner, lanes, rest, plan, parse(digests))
 
 
 def _conditions(which: Filter) -> tuple[str, list[Any]]:

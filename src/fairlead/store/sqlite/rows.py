@@ -10,6 +10,7 @@ from fairlead.model.codec import decode, encode
 from fairlead.model.lane import Entry, LaneKey
 from fairlead.model.task import Lease, Status, Task
 from fairlead.store.base import Attempt, Booking, Placed
+from fairlead.store.sqlite.errors import Damaged
 
 #: What a task says beside its columns, with what it is when nothing was said.
 _BODY: dict[str, Any] = {
@@ -39,6 +40,14 @@ def dump(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
+def parse(text: str) -> Any:
+    """JSON that was written here; anything else is damage."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise Damaged(f"a value that is not JSON ({error})") from error
+
+
 def facts_of(task: Task) -> str:
     """What has happened to a task, as JSON; what did not is left out."""
     said = {name: held for name, empty in _FACTS.items() if (held := getattr(task, name)) != empty}
@@ -64,8 +73,8 @@ def task_row(placed: Placed, lane: int | None) -> tuple[Any, ...]:
 
 def task_of(row: tuple[Any, ...], lease: Lease | None = None) -> Task:
     """A task from its row."""
-    facts = json.loads(row[20]) if row[20] != "{}" else {}
-    body = json.loads(row[21]) if row[21] != "{}" else {}
+    facts = parse(row[20]) if row[20] != "{}" else {}
+    body = parse(row[21]) if row[21] != "{}" else {}
     for name in _LISTS:
         for part in (facts, body):
             if name in part:
@@ -85,7 +94,7 @@ def key_text(key: LaneKey) -> str:
 
 def key_of(text: str) -> LaneKey:
     """A lane's key from what is kept."""
-    parts = json.loads(text)
+    parts = parse(text)
     parts[8], parts[10] = tuple(parts[8]), tuple(parts[10])
     return LaneKey(*parts)
 
@@ -128,7 +137,7 @@ def attempt_of(row: tuple[Any, ...]) -> Attempt:
     return Attempt(
         fence=row[0], lease=row[1], task=row[2], project=row[3], kind=row[4], agent=row[5],
         number=row[6], worker=row[7], leased_at=row[8], expires_at=row[9], ended_at=row[10],
-        outcome=row[11], tokens=tuple(row[12:16]), usd=row[16], **json.loads(row[17]),
+        outcome=row[11], tokens=tuple(row[12:16]), usd=row[16], **parse(row[17]),
     )  # fmt: skip
 
 
@@ -158,4 +167,4 @@ def text_of(value: Any) -> str:
 
 def value_of(kind: Any, text: str) -> Any:
     """A small value from its JSON."""
-    return decode(kind, json.loads(text))
+    return decode(kind, parse(text))

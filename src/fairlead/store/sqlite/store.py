@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fairlead.store.sqlite import migrate
-from fairlead.store.sqlite.errors import corrupt, explained
+from fairlead.store.sqlite.errors import backups, corrupt, explained, reachable
 from fairlead.store.sqlite.reading import SqliteReading
 from fairlead.store.sqlite.writing import SqliteWriting
 
@@ -35,7 +35,8 @@ class SqliteStore:
         say: Callable[[str], None] | None = None,
     ) -> SqliteStore:
         """The store in this file, made or migrated if it must be."""
-        with explained(path):
+        with explained(path), reachable(path):
+            _refuse_emptied(path)
             if not path.exists():
                 path.touch(mode=0o600)
             connection = sqlite3.connect(
@@ -45,6 +46,7 @@ class SqliteStore:
             try:
                 connection.execute("PRAGMA foreign_keys = ON")
                 connection.execute("PRAGMA synchronous = FULL")
+                migrate.refuse_foreign(connection, path)
                 if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                     connection.execute("PRAGMA journal_mode = WAL")
                 migrate.prepare(connection, path, say or _say)
@@ -61,7 +63,8 @@ class SqliteStore:
             try:
                 yield SqliteReading(self.connection)
             finally:
-                self.connection.execute("ROLLBACK")
+                if self.connection.in_transaction:  # an error may have ended it
+                    self.connection.execute("ROLLBACK")
 
     @contextmanager
     def write(self) -> Iterator[SqliteWriting]:
@@ -87,7 +90,7 @@ class SqliteStore:
 
     def backup(self, target: Path) -> None:
         """A consistent copy while others work."""
-        with self._turn, explained(self.path):
+        with self._turn, explained(self.path), reachable(target):
             migrate.copy(self.connection, target)
 
     def close(self) -> None:
@@ -95,8 +98,11 @@ class SqliteStore:
         self.connection.close()
 
 
+def _refuse_emptied(path: Path) -> None:
+    """An empty file is a new store, unless there are backups of what was in it."""
+    if path.exists() and path.stat().st_size == 0 and backups(path):
+        raise corrupt(path, "it is empty")
+
+
 def _say(message: str) -> None:
     print(message, file=sys.stderr)
-
-
-__all__ = ["SqliteStore", "corrupt"]

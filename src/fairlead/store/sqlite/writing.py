@@ -68,7 +68,8 @@ class SqliteWriting(SqliteReading):
 
     def save(self, tasks: Sequence[Placed]) -> None:
         rows = []
-        for placed in tasks:
+        last = {placed.task.seq: placed for placed in tasks}
+        for placed in last.values():
             task, wait, due_at = placed
             lane = self._moves(placed)
             rows.append(
