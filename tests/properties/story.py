@@ -17,7 +17,7 @@ from fairlead.model.project import Project
 from fairlead.model.resources import Pause, Pool
 from fairlead.model.task import Lease, Outcome, Status, Task
 from fairlead.planner import lanes
-from tests.properties.strategies import KINDS, POOLS, PROJECTS, Draw, World, task, world
+from tests.properties.strategies import KINDS, POOLS, PROJECTS, Draw, task, world
 
 ENDS = ("succeeded", "failed", "launch_failed", "lost", "throttled", "environment", "released")
 

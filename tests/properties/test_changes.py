@@ -77,9 +77,10 @@ def starts(plan: Plan, task: str) -> bool:
 
 @given(worlds(12))
 def test_every_proposed_change_starts_the_task(world):
-    args, facts = world.args, Oracle(world)
+    facts = Oracle(world)
+    args = (snapshot, policy, now) = world.args
     for task in [*facts.ready, *facts.waiting]:
-        for change in why(*args, task.id).would_start_if:
+        for change in why(snapshot, policy, now, task.id).would_start_if:
             document = change.document()
             assert starts(lanes.plan(*change.to(args)), task.id), document
             assert starts(lanes.plan(*applied(world, document["apply"]).args), task.id), document
@@ -87,9 +88,10 @@ def test_every_proposed_change_starts_the_task(world):
 
 @given(worlds(12))
 def test_changes_come_in_their_order_and_pairs_only_where_no_single_one_is_enough(world):
-    args, facts = world.args, Oracle(world)
+    facts = Oracle(world)
+    snapshot, policy, now = world.args
     for task in [*facts.ready, *facts.waiting]:
-        forms = [list(each.apply) for each in why(*args, task.id).would_start_if]
+        forms = [list(each.apply) for each in why(snapshot, policy, now, task.id).would_start_if]
         single = [FORMS.index(form[0]) for form in forms if len(form) == 1]
         if len(forms) > 1:
             assert len(single) == len(forms)

@@ -42,7 +42,7 @@ def test_shares_stay_within_the_published_bound_for_thousands_of_starts(guarante
 
 @given(st.integers(0, 2**32), WEIGHTS, st.integers(1, 8), st.sampled_from([0, 50_000, 10**6]))
 def test_who_returns_catches_up_no_more_than_the_idle_credit(seed, weights, slots, credit):
-    """Clocks of those who are present differ by the bound and the credit, whoever comes and goes."""
+    """Clocks of those present differ by the bound and the credit, whoever comes and goes."""
     drive = Drive(seed, weights, slots, share__idle_credit=credit, share__guarantee=0)
     for _ in drive.run(80):
         for one, other in drive.pairs():
