@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fairlead.lifecycle.reclaim import status_after
@@ -10,6 +10,7 @@ from fairlead.lifecycle.retry import attempts_max, half_open_at, wait_after
 from fairlead.lifecycle.stops import Stop, counts_as, request_stop, stop_detail, stop_kind
 from fairlead.lifecycle.transitions import IllegalTransition, rule_for
 from fairlead.model.event import Event, Happening
+from fairlead.model.frozen import changed
 from fairlead.model.task import FAILURES, Lease, Outcome, Status, Task
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def _lease(case: _Case) -> Step:
     if case.lease is None:
         raise ValueError("a task is leased with a lease")
     task = case.task
-    lease = replace(case.lease, attempt=task.attempts + 1)
-    leased = replace(
+    lease = changed(case.lease, attempt=task.attempts + 1)
+    leased = changed(
         task,
         status=Status.LEASED,
         attempts=lease.attempt,
@@ -105,8 +106,8 @@ def _start(case: _Case) -> Step:
         return Step(task)
     lease = task.lease or Lease(attempt=task.attempts)
     if lease.started_at is None:
-        lease = replace(lease, started_at=case.now)
-    started = replace(task, status=Status.RUNNING, lease=lease)
+        lease = changed(lease, started_at=case.now)
+    started = changed(task, status=Status.RUNNING, lease=lease)
     return Step(started, events=(("started", _attempt(started)),))
 
 
@@ -155,10 +156,10 @@ def _failed(case: _Case, outcome: Outcome) -> Step:
     if case.park or follows is Status.PARKED:
         what = f"{outcome}: {detail}" if detail else str(outcome)
         reason = f"{what} (attempt {ended.failures} of {most})"
-        parked = replace(ended, status=Status.PARKED, reason=reason, parked_at=case.now)
+        parked = changed(ended, status=Status.PARKED, reason=reason, parked_at=case.now)
         return Step(parked, outcome, (first, ("parked", {"reason": reason})), freed=True)
     wait = wait_after(policy.retry, ended.failures, task.id, task.attempts)
-    queued = replace(_waiting(ended, case.now, wait), ready_since=_ready_at(task, case.now + wait))
+    queued = changed(_waiting(ended, case.now, wait), ready_since=_ready_at(task, case.now + wait))
     return Step(queued, outcome, (first, *_backoff(queued, wait)), freed=True)
 
 
@@ -223,7 +224,7 @@ def _half_open(case: _Case) -> Step:
     due = half_open_at(case.task, case.policy)
     if due is None or due > case.now:
         case.refuse("It is not due for another try by itself; `retry` puts it back.")
-    queued = replace(
+    queued = changed(
         case.task,
         status=Status.QUEUED,
         half_opened=True,
@@ -277,7 +278,7 @@ def _cleared(task: Task, **changes: Any) -> Task:
         "stop_requested": "",
         "lease": None,
     }
-    return replace(task, **(clean | changes))
+    return changed(task, **(clean | changes))
 
 
 def _ended(case: _Case, **changes: Any) -> Task:
@@ -292,12 +293,12 @@ def _ended(case: _Case, **changes: Any) -> Task:
         "backoff_until": None,
         "lost_fence": fence if case.happening is Happening.LOST else None,
     }
-    return replace(task, **(ended | changes))
+    return changed(task, **(ended | changes))
 
 
 def _waiting(task: Task, now: Instant, wait: Micros) -> Task:
     """Queued, in backoff where there is a wait."""
-    return replace(task, status=Status.QUEUED, backoff_until=now + wait if wait else None)
+    return changed(task, status=Status.QUEUED, backoff_until=now + wait if wait else None)
 
 
 def _ready_at(task: Task, when: Instant) -> Instant:

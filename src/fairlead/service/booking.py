@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fairlead.lifecycle.usage import Tokens, clock_correction, counted, minute_of, percentile70
+from fairlead.model.frozen import changed
 from fairlead.model.instant import Instant
 from fairlead.model.resources import History
 from fairlead.model.task import Task
@@ -78,7 +77,7 @@ class Books:
         if received != attempt.charged:
             by = clock_correction(attempt.charged, received, attempt.weight, ended=True)
             self._clocks[task.project] = self._clocks.get(task.project, 0) + by
-        found = replace(attempt, tokens=totals, usd=cost, charged=received)
+        found = changed(attempt, tokens=totals, usd=cost, charged=received)
         self._attempts[attempt.lease] = found
         return found
 

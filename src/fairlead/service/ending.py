@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from fairlead.lifecycle import cooldown
 from fairlead.model.event import Happening
+from fairlead.model.frozen import changed
 from fairlead.model.instant import Instant, Micros
 from fairlead.model.resources import Pool
 from fairlead.model.task import Outcome, Task
@@ -39,13 +40,14 @@ def end_attempt(
     attempt: Attempt,
     happening: Happening,
     report: Report = NOTHING,
+    park: bool = False,
 ) -> Task:
     """The attempt ends as the transition table says."""
-    found = journal.happen(task, happening, detail=report.detail)
+    found = journal.happen(task, happening, detail=report.detail, park=park)
     assert found.outcome is not None
     ended = books.use(attempt, task, report.tokens, report.usd, ended=True)
     books.keep(
-        replace(
+        changed(
             ended,
             ended_at=journal.now,
             outcome=str(found.outcome),

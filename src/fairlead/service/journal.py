@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from fairlead.lifecycle.retry import half_open_at
 from fairlead.lifecycle.step import Step, step
 from fairlead.lifecycle.transitions import IllegalTransition
 from fairlead.model.event import Event, Happening
+from fairlead.model.frozen import changed
 from fairlead.model.instant import Instant
 from fairlead.model.snapshot import waits_of
 from fairlead.model.task import Lease, Status, Task
@@ -124,7 +124,7 @@ def _ready(task: Task, now: Instant) -> Task:
     """A task that has just become ready: since its last timer, if that is what it waited for."""
     named = task.needs or task.parent or task.artifacts or task.source_hold
     timers = max(task.created_at, task.not_before or 0, task.backoff_until or 0)
-    return replace(task, ready_since=now if named else timers)
+    return changed(task, ready_since=now if named else timers)
 
 
 def bring_in(journal: Journal, limit: int = 10_000) -> int:

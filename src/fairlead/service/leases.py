@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from threading import Event as Signal
 from typing import Any
 
 from fairlead.model.errors import FairleadError, NotFound, Refused
 from fairlead.model.event import Happening
+from fairlead.model.frozen import changed
 from fairlead.model.instant import SECOND, Instant, Micros, show_instant
 from fairlead.model.task import Lease, Outcome, Status, Task
 from fairlead.policy.policy import Policy
@@ -80,7 +80,7 @@ def report(
         attempt = held.book(told, ended=held.attempt.ended_at is not None)
         error = held.ended_error()
         if error is None:
-            attempt = replace(
+            attempt = changed(
                 attempt, note=note or attempt.note, session=session or attempt.session
             )
             held.start(attempt)
@@ -207,12 +207,12 @@ class _Held:
 
     def renew(self) -> Attempt:
         """The lease runs on from now."""
-        return replace(self.attempt, expires_at=self.now + self.policy.lease.ttl)
+        return changed(self.attempt, expires_at=self.now + self.policy.lease.ttl)
 
     def start(self, attempt: Attempt) -> None:
         """The first sign of life makes the task running."""
         if self.task.status is Status.LEASED:
-            attempt = replace(attempt, started_at=self.now)
+            attempt = changed(attempt, started_at=self.now)
             self.task = self.journal.happen(self.task, Happening.STARTED).task
         self.attempt = attempt
         self.books.keep(attempt)
@@ -262,7 +262,7 @@ def _complete(held: _Held, told: Report) -> tuple[dict[str, Any], FairleadError 
         return held.document(), error
     lease = Lease(id=attempt.lease, fence=attempt.fence)
     held.task = held.journal.happen(held.task, Happening.LATE_SUCCESS, lease=lease).task
-    held.books.keep(replace(attempt, outcome=str(Outcome.SUCCEEDED), result=told.result))
+    held.books.keep(changed(attempt, outcome=str(Outcome.SUCCEEDED), result=told.result))
     held.books.complete(held.task)
     return held.document() | {"late": True}, None
 
@@ -284,7 +284,7 @@ def _register(tx: Writing, worker: str, labels: Sequence[str], now: Instant) -> 
     known = {row.name: row for row in tx.workers()}
     row = known.get(worker) or WorkerRow(worker, host_name())
     wanted = tuple(sorted(set(labels))) or row.labels
-    tx.put_worker(replace(row, labels=wanted, seen_at=now))
+    tx.put_worker(changed(row, labels=wanted, seen_at=now))
 
 
 def _lease_document(task: Task, attempt: Attempt) -> dict[str, Any]:

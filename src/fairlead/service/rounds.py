@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from fairlead.model.event import Happening
+from fairlead.model.frozen import changed
 from fairlead.model.instant import Instant
 from fairlead.model.plan import Pick, Plan
 from fairlead.model.snapshot import Snapshot
@@ -151,7 +152,7 @@ def _renew_living(seen: Seen, books: Books, policy: Policy, now: Instant) -> Non
     for each in seen.snapshot.in_flight:
         expires = each.lease.expires_at
         if each.lease.alive and expires is not None and expires <= now:
-            books.keep(replace(seen.attempts[each.task], expires_at=now + policy.lease.ttl))
+            books.keep(changed(seen.attempts[each.task], expires_at=now + policy.lease.ttl))
 
 
 def _put_clocks(tx: Writing, seen: Seen) -> None:
