@@ -15,9 +15,9 @@ EVERY = DAY
 
 def compact(desk: Desk) -> dict[str, Any]:
     """Finished tasks become tombstones; old events, decisions and minutes of usage are folded."""
-    policy, now = desk.policy(), desk.now()
-    before = now - policy.history.keep
     with desk.store.write() as tx:
+        policy, now = desk.policy(), desk.now()
+        before = now - policy.history.keep
         counts = tx.compact(before)
         decisions.start_anew(tx)
         tx.put_value("compacted_at", now)

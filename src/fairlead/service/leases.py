@@ -140,8 +140,8 @@ def reclaim(desk: Desk) -> dict[str, Any]:
     from fairlead.lifecycle.reclaim import expired
     from fairlead.service.looking import look
 
-    policy, now = desk.policy(), desk.now()
     with desk.store.write() as tx:
+        policy, now = desk.policy(), desk.now()  # as of the turn, not of the wait for it
         attempts = {attempt.task: attempt for attempt in tx.open_attempts()}
         seen = look(desk, tx, policy, now, attempts).in_flight
         lost = [each.task for each in seen if expired(each, now)]
@@ -273,8 +273,8 @@ def _may_still_succeed(held: _Held) -> bool:
 
 
 def _lease_once(desk: Desk, worker: str, limit: int | None, labels: Sequence[str]) -> Committed:
-    policy, now = desk.policy(), desk.now()
     with desk.store.write() as tx:
+        policy, now = desk.policy(), desk.now()  # as of the turn, not of the wait for it
         _register(tx, worker, labels, now)
         return commit_round(desk, tx, policy, now, Asker(worker, limit))
 
