@@ -31,9 +31,8 @@ IDS_NAMED = 1000
 
 def pause(desk: Desk, scope: str = "all", reason: str = "") -> dict[str, Any]:
     """Nothing in the scope starts until it is resumed; twice is the same as once."""
-    now = desk.now()
     with desk.store.write() as tx:
-        policy = desk.policy_for_reading(tx)
+        policy, now = desk.policy_for_reading(tx), desk.now()
         _check(desk, tx, scope)
         held = _pauses(tx).get(scope)
         if held is None:
@@ -49,9 +48,8 @@ def pause(desk: Desk, scope: str = "all", reason: str = "") -> dict[str, Any]:
 
 def resume(desk: Desk, scope: str = "all") -> dict[str, Any]:
     """What was paused may start again; twice is the same as once."""
-    now = desk.now()
     with desk.store.write() as tx:
-        policy = desk.policy_for_reading(tx)
+        policy, now = desk.policy_for_reading(tx), desk.now()
         _check(desk, tx, scope)
         held = _pauses(tx).get(scope)
         changed = held is not None
@@ -69,7 +67,6 @@ def resume(desk: Desk, scope: str = "all") -> dict[str, Any]:
 
 def clear(desk: Desk, scope: str = "all", *, dry_run: bool = False) -> dict[str, Any]:
     """Cancel the queued tasks of a scope; a dry run says which, and changes nothing."""
-    policy, now = desk.policy(), desk.now()
     told = _Told(scope, dry_run)
     if dry_run:
         with desk.store.read() as reading:
@@ -79,7 +76,7 @@ def clear(desk: Desk, scope: str = "all", *, dry_run: bool = False) -> dict[str,
         return told.document()
     with desk.store.write() as tx:
         _check(desk, tx, scope)
-        journal = Journal(tx, policy, now, desk.actor)
+        journal = Journal(tx, desk.policy(), desk.now(), desk.actor)
         found = _queued(tx, scope)
         while page := [placed.task for placed in islice(found, PAGE)]:
             statuses = tx.statuses(task.id for task in page)  # some may have gone with others

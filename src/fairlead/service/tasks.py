@@ -57,9 +57,9 @@ def add(
     """
     given = records if isinstance(records, Records) else Records.of(list(records))
     fill = dict(defaults or {}) | ({"group": group} if group is not None else {})
-    policy, now = desk.policy(), desk.now()
     try:
         with desk.store.write() as tx:
+            policy, now = desk.policy(), desk.now()  # as of the turn, not of the wait for it
             router = router_for(desk, tx, force)
             batch = submit(tx, router, policy, now, given, fill, chain)
             document = _enter(desk, tx, router, policy, now, batch, again)
@@ -145,8 +145,8 @@ def edit(desk: Desk, ids: Sequence[str], changes: Mapping[str, Any]) -> dict[str
     empty = fields.defaults(name for name, value in changes.items() if value is None)
     if not values and not empty:
         raise Invalid("there is nothing to change", "Give a field, such as --priority 10.")
-    policy, now = desk.policy(), desk.now()
     with desk.store.write() as tx:
+        policy, now = desk.policy(), desk.now()  # as of the turn, not of the wait for it
         journal = Journal(tx, policy, now, desk.actor)
         router = router_for(desk, tx)
         edited = [
@@ -232,8 +232,8 @@ def retry(desk: Desk, ids: Sequence[str]) -> dict[str, Any]:
     """Put parked tasks back, and start those in backoff at once; counters are cleared."""
     if not ids:
         raise Invalid("nothing to retry was named", "Give ids.", code="usage")
-    policy, now = desk.policy(), desk.now()
     with desk.store.write() as tx:
+        policy, now = desk.policy(), desk.now()  # as of the turn, not of the wait for it
         journal = Journal(tx, policy, now, desk.actor)
         after = [journal.happen(task, Happening.RETRY).task for task in find(tx, ids).values()]
         journal.close()

@@ -12,7 +12,10 @@ from fairlead.service.desk import Desk
 from fairlead.settings import FILE, Settings
 
 if TYPE_CHECKING:
+    from fairlead.app.verbs import Fairlead
     from fairlead.store.base import Store
+
+__all__ = ["Fairlead", "default_home", "open_desk", "open_store"]
 
 #: The store's file in the home folder.
 STORE_FILE = "fairlead.db"
@@ -59,3 +62,11 @@ def actor_name() -> str:
     if task:
         return f"task:{task}"
     return os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid:{os.getuid()}"
+
+
+def __getattr__(name: str) -> object:
+    if name != "Fairlead":
+        raise AttributeError(f"module 'fairlead.app' has no attribute {name!r}")
+    from fairlead.app.verbs import Fairlead
+
+    return Fairlead
