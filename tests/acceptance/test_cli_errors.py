@@ -153,7 +153,7 @@ def test_an_impossible_scenario_names_the_culprit(wrong, tmp_path, capsys):
     [
         ("plan", "--scenario", "nowhere.toml"),
         ("plan", "--scenario", "examples"),
-        ("plan",),
+        ("plan", "--check"),
         ("plan", "--sceanrio", "x"),
         ("plan", "--planner", "magic", "--scenario", EXAMPLES / "balanced.toml"),
         ("plan", "--now", "noon", "--scenario", EXAMPLES / "balanced.toml"),
@@ -181,6 +181,6 @@ def test_a_file_that_is_no_text(tmp_path):
 
 
 def test_no_verb_shows_the_list_and_help_is_quick():
-    assert "Verbs:" in fairlead("--help").out
+    assert "The queue:" in fairlead("--help").out
     assert fairlead().code == 2
     assert fairlead("--version").out.startswith("fairlead 0.")

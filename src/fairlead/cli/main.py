@@ -19,12 +19,63 @@ from fairlead.model.errors import FairleadError, Invalid, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Verb -> the line that the list of verbs shows; the file in this folder has the verb's name.
-VERBS = {
-    "plan": "What would start now, and why the rest waits.",
-    "policy": "The rules: show, check, compare, choose, change.",
-    "why": "Why one task does not start, and what would start it.",
+#: Title -> folder, and its verbs with the line that the list of verbs shows: one verb, one file.
+SECTIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "The queue": (
+        "queue",
+        {
+            "add": "Put a task into the queue, or a file of them.",
+            "list": "Tasks, with what each waits for.",
+            "show": "One task: what it says, its attempts, its history.",
+            "edit": "Change tasks that have not started.",
+            "cancel": "Take tasks out for good; what runs is stopped.",
+            "retry": "Put parked or waiting tasks back, counters cleared.",
+            "pause": "Start nothing more: all, or a project, kind, pool, group, task.",
+            "resume": "Go on after a pause.",
+            "clear": "Cancel what is queued, after showing what.",
+        },
+    ),
+    "What happens, and why": (
+        "look",
+        {
+            "status": "In flight, queued, held by which rule, parked, budgets.",
+            "plan": "What would start now, and why the rest waits.",
+            "why": "Why one task does not start, and what would start it.",
+            "summary": "What happened while nobody looked.",
+            "stats": "Shares against targets, waits, durations, tokens, cost.",
+            "events": "The log of everything that happened.",
+            "replay": "Plan recorded decisions again; exit 1 where they differ.",
+        },
+    ),
+    "Doing the work": (
+        "pull",
+        {
+            "lease": "Take what may start now.",
+            "heartbeat": "Keep a lease.",
+            "report": "Tell progress, tokens and cost of what runs.",
+            "complete": "The work is done.",
+            "release": "Give it back: untouched, failed, throttled.",
+            "reclaim": "End the leases that have run out.",
+        },
+    ),
+    "Rules and house": (
+        "keep",
+        {
+            "policy": "The rules: show, check, compare, choose, change.",
+            "project": "Who the work is for: weight, cap, repository.",
+            "group": "Tasks followed together, and how far they are.",
+            "pool": "Accounts whose limits are shared.",
+            "worker": "Machines that take work.",
+            "init": "Make the home folder, with commented settings and policy.",
+            "doctor": "All that is wrong, or would be recovered; changes nothing.",
+            "backup": "A consistent copy of the store.",
+            "migrate": "Bring the store to the latest schema.",
+            "completion": "Completion for bash, zsh or fish.",
+        },
+    ),
 }
+#: Verb -> the folder of its file.
+VERBS = {verb: folder for folder, verbs in SECTIONS.values() for verb in verbs}
 
 INTERRUPTED, TERMINATED = 130, 143
 
@@ -40,7 +91,7 @@ class Verbs(click.Group):
         """The verb's own command, from its own file."""
         if cmd_name not in VERBS:
             return None
-        module = import_module(f"fairlead.cli.{cmd_name}")
+        module = import_module(f"fairlead.cli.{VERBS[cmd_name]}.{cmd_name}")
         gc.enable()
         command: click.Command = module.command
         return command
@@ -55,8 +106,11 @@ class Verbs(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs, without importing them."""
-        with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
+        for title, (_, verbs) in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(f"{verb:{max(map(len, VERBS))}}", verbs[verb]) for verb in verbs]
+                )
 
 
 @click.group(
@@ -73,7 +127,8 @@ def fairlead(context: click.Context) -> None:
 
     \b
     Example:
-      fairlead plan --scenario examples/balanced.toml
+      fairlead add "Fix the login form" --project web
+      fairlead why t1
     """
     context.ensure_object(Call)
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from fairlead.cli.output import warn
 from fairlead.clock import Clock, FixedClock, SystemClock
 from fairlead.model.errors import FairleadError
 from fairlead.model.instant import parse_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from fairlead.model.instant import Instant
+    from fairlead.service.desk import Desk
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
@@ -38,16 +40,27 @@ class Call:
     @property
     def policy_file(self) -> Path:
         """The policy file of the home folder."""
-        return (self.home or default_home()) / "policy.toml"
+        return self.folder / "policy.toml"
 
+    @property
+    def folder(self) -> Path:
+        """The home folder, which may not be there yet."""
+        from fairlead.app import default_home
 
-def default_home() -> Path:
-    """`FAIRLEAD_HOME`, else a folder among the user's state."""
-    named = os.environ.get("FAIRLEAD_HOME")
-    if named:
-        return Path(named)
-    state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "fairlead"
+        return (self.home or default_home()).absolute()
+
+    @contextmanager
+    def desk(self) -> Iterator[Desk]:
+        """The desk on the home folder; what it wants people to know goes to standard error."""
+        from fairlead.app import open_desk
+
+        desk = open_desk(self.home, self.db, self.clock)
+        try:
+            yield desk
+        finally:
+            desk.store.close()
+            for warning in desk.warnings:
+                warn(warning)
 
 
 def common(command: _F) -> _F:

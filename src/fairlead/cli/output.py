@@ -28,8 +28,12 @@ def print_json(document: Mapping[str, Any]) -> None:
     """One document on standard output."""
     import json
 
-    text = json.dumps(document, indent=2, ensure_ascii=False)
-    write(_RAW_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    write(json_safe(json.dumps(document, indent=2, ensure_ascii=False)) + "\n")
+
+
+def json_safe(text: str) -> str:
+    """JSON in which nothing can move a cursor."""
+    return _RAW_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def print_error(error: FairleadError, as_json: bool) -> int:
@@ -42,6 +46,11 @@ def print_error(error: FairleadError, as_json: bool) -> int:
     label = paint("error:", "red", stream=sys.stderr)
     print(f"{label} " + "\n       ".join(lines) + hint, file=sys.stderr)
     return error.exit_code
+
+
+def warn(message: str) -> None:
+    """A warning on standard error."""
+    print(f"{paint('warning:', 'yellow', stream=sys.stderr)} {safe(message)}", file=sys.stderr)
 
 
 def write(text: str) -> None:
@@ -101,27 +110,52 @@ def cells(text: str) -> int:
     )
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[int] = ()) -> str:
-    """Columns that stand under each other; those in `right` are numbers; the last one wraps."""
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    right: Sequence[int] = (),
+    tint: Mapping[str, str] | None = None,
+) -> str:
+    """Columns that stand under each other; those in `right` are numbers; the last one wraps.
+
+    A cell whose text is in `tint` has that colour, except in the last column.
+    """
     texts = [[safe(cell) for cell in row] for row in rows]
     widths = [max(cells(row[at]) for row in [list(head), *texts]) for at in range(len(head))]
     start = 2 + sum(each + 2 for each in widths[:-1])
     lines = [paint(_line(head, widths, right).rstrip(), "dim")]
     for row in texts:
-        fixed = _line(row[:-1], widths, right) + "  "
+        fixed = _line(row[:-1], widths, right, tint) + "  "
         if row[-1] and width() - start < min(cells(row[-1]), LAST_COLUMN_MIN):
             lines += [fixed, wrapped(row[-1], 5)]  # too narrow: it gets a line of its own
         else:
-            lines.append(wrapped(row[-1], start, fixed) if row[-1] else fixed)
+            text = wrapped(row[-1], start, " " * start)[start:] if row[-1] else ""
+            lines.append(fixed + text)
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
+def _line(
+    row: Sequence[str],
+    widths: Sequence[int],
+    right: Sequence[int],
+    tint: Mapping[str, str] | None = None,
+) -> str:
     padded = []
     for at, cell in enumerate(row):
         gap = " " * (widths[at] - cells(cell))
-        padded.append(gap + cell if at in right else cell + gap)
+        shown = paint(cell, tint[cell]) if tint and cell in tint else cell
+        padded.append(gap + shown if at in right else shown + gap)
     return "  " + "  ".join(padded)
+
+
+def cut(text: str, most: int) -> str:
+    """A text in one line of at most so many columns."""
+    line = first_line(text)
+    if cells(line) <= most:
+        return line
+    while cells(line) > most - 1:
+        line = line[:-1]
+    return line.rstrip() + "…"
 
 
 def about(length: Micros) -> str:
@@ -138,9 +172,9 @@ def about(length: Micros) -> str:
 
 
 def until_text(when: Instant, now: Instant) -> str:
-    """`in 5m`, `2h ago`, `now`."""
-    if when == now:
-        return "now"
+    """`in 5m`, `2h ago`, `now`, `just now`."""
+    if 0 <= now - when < SECOND:
+        return "just now" if when < now else "now"
     return f"in {about(when - now)}" if when > now else f"{about(now - when)} ago"
 
 
@@ -152,6 +186,11 @@ def relative(when: Instant, now: Instant) -> str:
 def count(number: int, noun: str) -> str:
     """`1 task`, `3 tasks`, `no task`."""
     return f"{number or 'no'} {noun}{'s' if number > 1 else ''}"
+
+
+def first_line(text: str) -> str:
+    """The first line with something in it."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
 def listed(ids: Sequence[str], total: int | None = None) -> str:

@@ -193,7 +193,7 @@ def _short(decision: Decision) -> dict[str, Any]:
 def _one(reading: Reading, number: int) -> Decision:
     decision = reading.decision(number)
     if decision is None:
-        raise NotFound(f"no decision {number}", "`fairlead events` names decisions that were kept.")
+        raise NotFound(f"no decision {number}", "`fairlead replay --list` names what is kept.")
     return decision
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("plan")
-@click.option("--scenario", metavar="FILE", help="A situation to plan (TOML or JSON); - is stdin.")
+@click.option("--scenario", metavar="FILE", help="A situation instead of the queue; - is stdin.")
 @click.option(
     "--check", is_flag=True, help="Compare with the file's [expect]; exit 1 if it differs."
 )
@@ -35,10 +35,17 @@ def command(call: Call, scenario: str | None, check: bool, planner: str) -> int:
 
     \b
     Example:
+      fairlead plan
       fairlead plan --scenario examples/balanced.toml
       fairlead plan --scenario examples/depth-first.toml --check
       fairlead --json plan --scenario - < situation.json
     """
+    if scenario is None:
+        if check or planner != "lanes":
+            hint = "Add --scenario FILE, such as --scenario examples/balanced.toml."
+            raise Invalid("--check and --planner need a scenario", hint, code="usage")
+        _plan_queue(call)
+        return 0
     situation = read_scenario(call, scenario)
     plan = plans.plan_scenario(situation, planner)
     differences = plans.check_scenario(situation, plan) if check else []
@@ -49,19 +56,31 @@ def command(call: Call, scenario: str | None, check: bool, planner: str) -> int:
         said = "\n".join(safe(each) for each in differences)
         write(f"{said}\n" if said else f"as expected: {_size(situation)}\n")
     else:
-        from fairlead.cli.plan_text import plan_text
+        from fairlead.cli.look.plan_text import plan_text
 
         write(plan_text(plan, situation.policy) + "\n")
     return 1 if differences else 0
 
 
-def read_scenario(call: Call, name: str | None) -> Scenario:
+def _plan_queue(call: Call) -> None:
+    """The plan that a cycle would make now."""
+    from fairlead.service import rounds
+
+    with call.desk() as desk:
+        if call.json:
+            print_json(rounds.plan(desk))
+            return
+        with desk.store.read() as reading:
+            _, plan, policy = rounds.preview(desk, reading)
+    from fairlead.cli.look.plan_text import plan_text
+
+    write(plan_text(plan, policy) + "\n")
+
+
+def read_scenario(call: Call, name: str) -> Scenario:
     """The situation in a file or on standard input; `--now` plans it at another time."""
     from fairlead.service.scenario import load, parse
 
-    if name is None:
-        hint = "Add --scenario FILE, such as --scenario examples/balanced.toml."
-        raise Invalid("there is nothing to plan: no scenario was given", hint, code="usage")
     if name == "-":
         return parse(sys.stdin.buffer.read(), "stdin", call.fixed_now)
     return load(Path(name), call.fixed_now)

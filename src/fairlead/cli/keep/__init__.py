@@ -1,0 +1,1 @@
+"""Rules and house: the policy, projects, and the care of the store."""

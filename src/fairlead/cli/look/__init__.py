@@ -1,0 +1,1 @@
+"""What happens and why: reads that change nothing."""

@@ -1,0 +1,64 @@
+"""`fairlead events`: the log of everything that happened."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import json_safe, print_json, write
+from fairlead.service.desk import Desk
+from fairlead.service.reports import events
+
+#: How many events people see unless they ask for more, and before they follow.
+ROWS_SHOWN, BEFORE_FOLLOWING = 50, 10
+
+
+@click.command("events")
+@click.option("--follow", "-f", is_flag=True, help="Go on with what comes.")
+@click.option("--after", type=click.IntRange(min=0), metavar="N", help="Only after event N.")
+@click.option("--task", metavar="ID", help="Only of this task.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most this many.")
+@common
+@pass_call
+def command(
+    call: Call, follow: bool, after: int | None, task: str | None, limit: int | None
+) -> None:
+    """The log of everything that happened, oldest first. Without --after: the newest.
+
+    With --json one document; with --json --follow one document a line.
+
+    \b
+    Example:
+      fairlead events --task t4
+      fairlead events --follow --after 0 --json
+    """
+    with call.desk() as desk:
+        if follow:
+            _follow(call, desk, after, task)
+            return
+        shown = events.PAGE if call.json else ROWS_SHOWN
+        document = events.page(desk, after, task, limit or shown)
+    if call.json:
+        print_json(document)
+        return
+    from fairlead.cli.look.events_text import event_line
+
+    lines = [event_line(each, call.clock.now(), task=task is None) for each in document["events"]]
+    write("\n".join(lines or ["nothing has happened"]) + "\n")
+
+
+def _follow(call: Call, desk: Desk, after: int | None, task: str | None) -> None:
+    from fairlead.cli.look.events_text import event_line
+
+    if after is None:
+        before = [] if call.json else events.page(desk, None, task, BEFORE_FOLLOWING)["events"]
+        after = before[0]["number"] - 1 if before else events.newest(desk)
+    for each in events.follow(desk, after, task):
+        if call.json:
+            write(json_safe(json.dumps(each, ensure_ascii=False)) + "\n")
+        else:
+            write(event_line(each, None, task=task is None) + "\n")
+        sys.stdout.flush()

@@ -1,0 +1,44 @@
+"""`fairlead why`: why one task does not start, and what would start it."""
+
+from __future__ import annotations
+
+import click
+
+from fairlead.cli.look.plan import read_scenario
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import print_json, write
+from fairlead.service import plans
+
+
+@click.command("why")
+@click.argument("task", metavar="ID", envvar="FAIRLEAD_TASK")
+@click.option("--scenario", metavar="FILE", help="A situation instead of the queue; - is stdin.")
+@common
+@pass_call
+def command(call: Call, task: str, scenario: str | None) -> None:
+    """Why a task does not start: every rule that holds it, and what would start it now.
+
+    \b
+    Example:
+      fairlead why t4
+      fairlead why --scenario examples/balanced.toml review-2
+    """
+    if scenario is not None:
+        situation = read_scenario(call, scenario)
+        answer = plans.why_document(plans.why_scenario(situation, task))
+        kind = next(each.kind for each in situation.tasks if each.id == task)
+        now = situation.now
+    else:
+        from fairlead.service import whys
+
+        with call.desk() as desk:
+            answer, now = whys.why(desk, task), desk.now()
+            with desk.store.read() as reading:
+                kept = reading.task(task)
+        kind = kept.kind if kept else ""
+    if call.json:
+        print_json(answer)
+        return
+    from fairlead.cli.look.why_text import why_text
+
+    write(why_text(answer, kind, now) + "\n")

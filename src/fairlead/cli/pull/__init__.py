@@ -1,0 +1,1 @@
+"""The pull protocol: whoever does the work calls these."""

@@ -1,0 +1,32 @@
+"""`fairlead heartbeat`: keep a lease."""
+
+from __future__ import annotations
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import paint, print_json, safe, until_text, write
+from fairlead.model.instant import parse_instant
+from fairlead.service import leases
+
+
+@click.command("heartbeat")
+@click.argument("lease", metavar="LEASE", envvar="FAIRLEAD_LEASE")
+@common
+@pass_call
+def command(call: Call, lease: str) -> None:
+    """Keep a lease. The first heartbeat makes the task running; the answer says whether to stop.
+
+    \b
+    Example:
+      fairlead heartbeat L7
+    """
+    with call.desk() as desk:
+        document = leases.heartbeat(desk, lease)
+    if call.json:
+        print_json(document)
+        return
+    until = until_text(parse_instant(document["expires_at"]), call.clock.now())
+    kept = safe(f"{document['task']} is {document['status']}; the lease now ends {until}")
+    stop = paint("; it is to stop", "bold", "yellow") if document["stop"] else ""
+    write(f"{kept}{stop}\n")

@@ -1,0 +1,37 @@
+"""`fairlead reclaim`: end the leases that have run out."""
+
+from __future__ import annotations
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import count, listed, paint, print_json, safe, write
+from fairlead.service import leases
+
+
+@click.command("reclaim")
+@common
+@pass_call
+def command(call: Call) -> None:
+    """End every lease that has run out. A process that lives on this machine keeps its own.
+
+    Every round does this too; nobody has to call it.
+
+    \b
+    Example:
+      fairlead reclaim
+    """
+    with call.desk() as desk:
+        document = leases.reclaim(desk)
+    if call.json:
+        print_json(document)
+        return
+    taken, parked = document["reclaimed"], document["parked"]
+    if not taken:
+        write("no lease has run out\n")
+        return
+    named = safe(listed(taken[:20], len(taken)))
+    write(f"{count(len(taken), 'lease')} had run out: {named}\n")
+    if parked:
+        named = safe(listed(parked[:20], len(parked)))
+        write(paint(f"out of attempts, parked: {named}", "yellow") + "\n")

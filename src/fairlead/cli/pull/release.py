@@ -1,0 +1,76 @@
+"""`fairlead release`: give it back."""
+
+from __future__ import annotations
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import paint, print_json, safe, until_text, write
+from fairlead.cli.values import DOLLARS, SECONDS, TIME, TOKENS
+from fairlead.model.errors import Invalid
+from fairlead.service import leases
+from fairlead.service.desk import Desk
+from fairlead.service.ending import Counters, Report
+
+
+@click.command("release")
+@click.argument("lease", metavar="LEASE", envvar="FAIRLEAD_LEASE")
+@click.option("--failed", is_flag=True, help="The work failed: it uses up an attempt.")
+@click.option("--outcome", type=click.Choice(leases.OUTCOMES), help="How it ended.")
+@click.option("--reason", default="", metavar="TEXT", help="What went wrong; people see it.")
+@click.option("--retry-after", type=SECONDS, metavar="S", help="The provider's wait: 30 or 5m.")
+@click.option("--resets-at", type=TIME, help="When the provider's window opens again.")
+@click.option("--tokens", type=TOKENS, help="All it used: input=N,output=N,… or a number.")
+@click.option("--cost", type=DOLLARS, help="All it cost, in dollars.")
+@common
+@pass_call
+def command(
+    call: Call,
+    lease: str,
+    failed: bool,
+    outcome: str | None,
+    reason: str,
+    retry_after: int | None,
+    resets_at: int | None,
+    tokens: Counters | None,
+    cost: int | None,
+) -> None:
+    """Give it back: untouched, or failed, or as the outcome says.
+
+    A throttle cools the whole pool down and uses up no attempt.
+
+    \b
+    Example:
+      fairlead release L7
+      fairlead release L7 --failed --reason "exit 1"
+      fairlead release L7 --outcome throttled --retry-after 30
+    """
+    ended = _outcome(failed, outcome, retry_after is not None or resets_at is not None)
+    told = Report(tokens, cost, reason, None, retry_after, resets_at)
+    with call.desk() as desk:
+        document = leases.release(desk, lease, ended, told)
+        if call.json:
+            print_json(document)
+        else:
+            write(_text(desk, document["task"]) + "\n")
+
+
+def _outcome(failed: bool, outcome: str | None, waits: bool) -> str:
+    if failed and outcome not in (None, "failed"):
+        raise Invalid(f"--failed and --outcome {outcome} contradict each other", "Keep one.")
+    if waits and (failed or outcome not in (None, "throttled")):
+        hint = "Add --outcome throttled, or take the wait out."
+        raise Invalid("--retry-after and --resets-at are of a throttle", hint)
+    return outcome or ("failed" if failed else "throttled" if waits else "released")
+
+
+def _text(desk: Desk, name: str) -> str:
+    """Where the task stands now, and until when."""
+    with desk.store.read() as reading:
+        task = reading.task(name)
+    assert task is not None
+    if task.reason:
+        return paint(safe(f"{name} is {task.status}: {task.reason}"), "yellow")
+    wait = task.backoff_until
+    again = f"; tries again {until_text(wait, desk.now())}" if wait else ""
+    return safe(f"{name} is {task.status}{again}")

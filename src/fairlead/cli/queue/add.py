@@ -1,0 +1,122 @@
+"""`fairlead add`: put a task into the queue, or a file of them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import print_error, print_json, warn, write
+from fairlead.cli.queue.fields import record, takes_fields
+from fairlead.model.errors import Invalid, TryLater
+
+if TYPE_CHECKING:
+    from fairlead.intake.records import Records
+
+#: What `--file` gives for every task itself.
+_ONE_ONLY = ("id", "title", "prompt", "command")
+
+
+class _BeforeCommand(click.Command):
+    """What stands after `--` is the task's own command line, whatever it looks like."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Ours are the arguments before `--`."""
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta["fairlead.command"] = args[at + 1 :]
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+
+@click.command("add", cls=_BeforeCommand)
+@click.argument("prompt", required=False, metavar="[PROMPT] [-- COMMAND...]")
+@takes_fields
+@click.option("--id", metavar="ID", help="Its name; default: t1, t2, …")
+@click.option("--parent", metavar="ID", help="The task that makes this one.")
+@click.option("--need", "needs", multiple=True, metavar="ID", help="Waits for it; repeat.")
+@click.option("--again", is_flag=True, help="Put a task that is done or canceled back.")
+@click.option("--force", is_flag=True, help="Even with another project's prefix in its id.")
+@click.option("--file", metavar="TASKS.jsonl", help="Many, one a line; - is stdin. All or nothing.")
+@click.option("--chain", is_flag=True, help="With --file: each needs the one before.")
+@click.option("--dry-run", is_flag=True, help="Say what would be added; change nothing.")
+@common
+@pass_call
+@click.pass_context
+def command(
+    context: click.Context,
+    call: Call,
+    /,
+    again: bool,
+    force: bool,
+    file: str | None,
+    chain: bool,
+    dry_run: bool,
+    **given: Any,
+) -> int:
+    """Put a task into the queue. An id that is known returns what is there and changes nothing.
+
+    PROMPT is what the agent is told; `-` reads it from standard input. After `--` comes a
+    command line, which is run as it is.
+
+    \b
+    Example:
+      fairlead add "Fix the login form" --project web --priority 10
+      fairlead add --project web --kind review --need t1 -- make test
+      fairlead add --file tasks.jsonl --group release --chain
+    """
+    from fairlead.service import tasks
+
+    given["command"] = context.meta.get("fairlead.command", ())
+    fields = record(given, call.clock.now())
+    with call.desk() as desk:
+        records = _records(file, fields, chain)
+        defaults = fields if file else None
+        document = tasks.add(
+            desk, records, defaults=defaults, again=again, force=force, chain=chain, dry_run=dry_run
+        )
+        if call.json:
+            print_json(document)
+        elif document["deferred"]:
+            print_error(TryLater(document["message"], document["hint"], "deferred"), False)
+        else:
+            _tell(desk, document)
+    return TryLater.exit_code if document["deferred"] else 0
+
+
+def _records(file: str | None, fields: dict[str, Any], chain: bool) -> Records:
+    from fairlead.intake.records import Records, parse_jsonl
+
+    if file is None:
+        if chain:
+            raise Invalid("--chain needs --file", "Give the tasks in a file, one a line.")
+        if not any(fields.get(name) for name in _ONE_ONLY):
+            hint = 'Write it: fairlead add "Fix the login form". Or see fairlead add --help.'
+            raise Invalid("there is nothing to add: no prompt was given", hint, code="usage")
+        return Records.of([fields])
+    for name in _ONE_ONLY:
+        if name in fields:
+            raise Invalid(f"--file gives each task its own {name}", f"Take the {name} out.")
+    return parse_jsonl(_text(file), "stdin" if file == "-" else file)
+
+
+def _text(file: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise Invalid(f"{file}: cannot be read: {error.strerror}", "Give a JSONL file.") from error
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{file}: not UTF-8 text", "Give a JSONL file.") from error
+
+
+def _tell(desk: Any, document: dict[str, Any]) -> None:
+    from fairlead.cli.queue.text import added_text
+
+    write(added_text(desk, document) + "\n")
+    warnings = [row["warning"] for row in document["tasks"] if "warning" in row]
+    if warnings:
+        warn(warnings[-1])

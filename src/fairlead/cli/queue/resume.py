@@ -1,0 +1,37 @@
+"""`fairlead resume`: go on after a pause."""
+
+from __future__ import annotations
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import listed, paint, print_json, safe, write
+from fairlead.cli.queue.scope import scope_text
+
+
+@click.command("resume")
+@click.argument("scope", default="all", metavar="[SCOPE]")
+@common
+@pass_call
+def command(call: Call, scope: str) -> None:
+    """Go on after a pause. Each scope is resumed as it was paused.
+
+    SCOPE: all, project:P, kind:K, pool:P, group:G, task:ID. Default: all.
+
+    \b
+    Example:
+      fairlead resume
+      fairlead resume project:web
+    """
+    from fairlead.service import queue
+
+    with call.desk() as desk:
+        document = queue.resume(desk, scope)
+    if call.json:
+        print_json(document)
+        return
+    went = "goes on" if document["changed"] else "was not paused"
+    write(paint(safe(f"{scope_text(scope)} {went}"), "green" if document["changed"] else "dim"))
+    still = [scope_text(each["scope"]) for each in document["paused"]]
+    write(safe(f"; still paused: {listed(still)}") if still else "")
+    write("\n")

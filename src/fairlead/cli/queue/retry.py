@@ -1,0 +1,33 @@
+"""`fairlead retry`: put parked or waiting tasks back."""
+
+from __future__ import annotations
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import print_json, write
+
+
+@click.command("retry")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@common
+@pass_call
+def command(call: Call, ids: tuple[str, ...]) -> None:
+    """Put parked tasks back, and let tasks that wait after a failure start at once.
+
+    Their count of failures begins anew; attempt numbers go on growing.
+
+    \b
+    Example:
+      fairlead retry t4
+    """
+    from fairlead.service import tasks
+
+    with call.desk() as desk:
+        document = tasks.retry(desk, ids)
+    if call.json:
+        print_json(document)
+        return
+    from fairlead.cli.queue.text import changed_text
+
+    write(changed_text(document["tasks"], "nothing to retry") + "\n")

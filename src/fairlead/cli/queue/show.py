@@ -1,0 +1,31 @@
+"""`fairlead show`: one task, whole."""
+
+from __future__ import annotations
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import print_json, write
+
+
+@click.command("show")
+@click.argument("task", metavar="ID", envvar="FAIRLEAD_TASK")
+@common
+@pass_call
+def command(call: Call, task: str) -> None:
+    """One task: what it says, what holds it, its attempts, its last events.
+
+    \b
+    Example:
+      fairlead show t4
+    """
+    from fairlead.service import tasks
+
+    with call.desk() as desk:
+        document = tasks.show(desk, task)
+    if call.json:
+        print_json(document)
+        return
+    from fairlead.cli.queue.show_text import show_text
+
+    write(show_text(document, call.clock.now()) + "\n")
