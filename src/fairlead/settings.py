@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairlead.agents import POOLS, SHIPPED
 from fairlead.model.errors import Invalid, did_you_mean
 from fairlead.model.instant import SECOND, Micros, parse_duration
+from fairlead.model.shipped import POOLS, SHIPPED
 
 FILE = "fairlead.toml"
 #: A settings file is a page; one beyond this size is not one.

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from fairlead.executors import runner
 from fairlead.executors.base import Exit, Handle, Orders
@@ -89,7 +90,7 @@ def is_dead(pid: int, started: str | None) -> bool:
     return fields[0] in "ZX" or fields[19] != started
 
 
-def _read(path: Path) -> dict[str, object] | None:
+def _read(path: Path) -> dict[str, Any] | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

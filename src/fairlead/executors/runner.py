@@ -31,7 +31,7 @@ class Log:
     """One output file: whole lines, masked, up to a size; final records are always kept."""
 
     def __init__(self, path: str, orders: dict[str, Any]) -> None:
-        self._file: BinaryIO = open(path, "ab", buffering=0)  # noqa: PTH123, SIM115
+        self._file: BinaryIO = open(path, "ab", buffering=0)  # noqa: SIM115
         self._left = orders["max_bytes"]
         self._mask = re.compile("|".join(orders["mask"]).encode()) if orders["mask"] else None
         self._final = orders["final"]
@@ -167,7 +167,7 @@ class Runner:
         logs = []
         for pipe, name in ((agent.stdout, "stdout.log"), (agent.stderr, "stderr.log")):
             assert pipe is not None
-            log = Log(os.path.join(self.folder, name), self.orders)  # noqa: PTH118
+            log = Log(os.path.join(self.folder, name), self.orders)
             os.set_blocking(pipe.fileno(), False)
             selector.register(pipe, selectors.EVENT_READ, log)
             logs.append(log)
@@ -256,9 +256,9 @@ def marked(marker: str) -> list[int]:
     """Processes that carry this run's mark in their environment, but for this one."""
     found = []
     mark = b"FAIRLEAD_RUN=" + os.fsencode(marker)
-    for name in os.listdir("/proc"):  # noqa: PTH208
+    for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as held:  # noqa: PTH123
+            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as held:
                 if mark in held.read().split(b"\0"):
                     found.append(int(name))
     return found
@@ -267,7 +267,7 @@ def marked(marker: str) -> list[int]:
 def process_started(pid: int) -> str | None:
     """What tells this process from a later one of the same number."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as held:  # noqa: PTH123
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as held:
             return held.read().rpartition(")")[2].split()[19]
     except OSError:
         return None
@@ -275,15 +275,15 @@ def process_started(pid: int) -> str | None:
 
 def write(folder: str, name: str, document: dict[str, Any]) -> None:
     """A whole file or none, kept on disk; tried for a while where there is no room."""
-    path = os.path.join(folder, name)  # noqa: PTH118
+    path = os.path.join(folder, name)
     give_up = time.monotonic() + WRITE_SECONDS
     while True:
         try:
-            with open(path + ".new", "w", encoding="utf-8") as held:  # noqa: PTH123
+            with open(path + ".new", "w", encoding="utf-8") as held:
                 json.dump(document, held)
                 held.flush()
                 os.fsync(held.fileno())
-            os.replace(path + ".new", path)  # noqa: PTH105
+            os.replace(path + ".new", path)
             return
         except OSError:
             if time.monotonic() >= give_up:

@@ -36,6 +36,7 @@ class Project:
     prefix: str | None = None
     agent: str | None = None
     template: str | None = None
+    pr: tuple[str, ...] = ()  # the command that opens a pull request from a branch
 
     tokens: int = 0  # used in the share window; in a snapshot with what is in flight, else without
     starts: int = 0  # in the share window

@@ -29,6 +29,8 @@ class Asker:
 
     worker: str
     limit: int | None = None
+    executor: str = "none"  # none: it runs the attempts itself, and heartbeats keep them
+    host: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Seen:
     plan: Plan
     attempts: dict[str, Attempt]  # open, by task
     widened: frozenset[LaneKey]
+    asker: Asker | None = None
 
 
 def look_and_plan(
@@ -56,7 +59,7 @@ def look_and_plan(
     while True:
         try:
             plan = planner.plan(snapshot, policy, now)
-            return Seen(snapshot, plan, attempts, frozenset(widened))
+            return Seen(snapshot, plan, attempts, frozenset(widened), asker)
         except planner.WindowUsedUp as short:
             window *= WINDOW_GROWTH
             widened |= short.lanes

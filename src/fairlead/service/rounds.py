@@ -144,6 +144,8 @@ def _attempt(
         weight=seen.snapshot.projects[task.project].weight,
         charged=pick.estimate,
         workspace=pick.workspace,
+        executor=seen.asker.executor if seen.asker else "none",
+        host=seen.asker.host if seen.asker else None,
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fairlead.agents import POOLS
 from fairlead.model.errors import Invalid, did_you_mean
 from fairlead.model.project import Project
+from fairlead.model.shipped import POOLS
 from fairlead.model.task import Lease, Status, Task
 from fairlead.service.scenario.fields import nearest
 from fairlead.service.scenario.place import placed

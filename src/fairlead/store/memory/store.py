@@ -43,6 +43,11 @@ class MemoryStore:
             finally:
                 self._busy = False
 
+    def stamp(self) -> int:
+        """Another number than before when somebody has written."""
+        with self._turn:
+            return self._memory.version()
+
     def check(self) -> list[str]:
         """What is wrong; nothing: it is content."""
         with self._turn:

@@ -81,6 +81,11 @@ class SqliteStore:
                     self.connection.execute("ROLLBACK")
                 raise
 
+    def stamp(self) -> int:
+        """Another number than before when somebody else has written."""
+        with self._turn:
+            return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
+
     def check(self) -> list[str]:
         """What is wrong with the file; nothing: it is content."""
         from fairlead.store.sqlite.check import problems

@@ -1,0 +1,119 @@
+"""Launch: a durable lease becomes a process: prompt, workspace, command line, runner."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from fairlead import workspaces
+from fairlead.agents.adapter import Agent, agents, expanded, launch_of
+from fairlead.daemon import folders
+from fairlead.daemon.prompt import prompt_of
+from fairlead.executors.base import Executor, Orders
+from fairlead.executors.masks import patterns
+from fairlead.model.errors import FairleadError
+from fairlead.model.instant import SECOND, Micros
+from fairlead.model.project import Project
+from fairlead.model.task import Task
+from fairlead.policy.policy import Policy
+from fairlead.service.desk import Desk
+from fairlead.store.base import Attempt
+
+#: What an agent is when neither the task nor its project nor the settings name one.
+DEFAULT_AGENT = "claude"
+
+
+class LaunchFailed(FairleadError):
+    """An attempt could not be started; it counts as `launch_failed`."""
+
+    code = "launch_failed"
+
+
+class Launcher:
+    """Turns leases into processes."""
+
+    def __init__(self, desk: Desk, executor: Executor) -> None:
+        self._desk, self._executor = desk, executor
+        self._agents = agents(desk.settings)
+
+    def agent_of(self, task: Task, project: Project) -> Agent:
+        """Who runs a task: its own agent, its project's, the settings'; `shell` for a command."""
+        name = task.agent or project.agent or self._desk.settings.agent
+        name = name or ("shell" if task.command else DEFAULT_AGENT)
+        agent = self._agents.get(name)
+        if agent is None:
+            raise LaunchFailed(f"agent {name} is not known here", "Name it in fairlead.toml.")
+        return agent
+
+    def launch(self, task: Task, attempt: Attempt, policy: Policy) -> Attempt:
+        """Start it; the attempt then carries the number of its process."""
+        try:
+            orders = self._orders(task, attempt, policy)
+            handle = self._executor.launch(orders)
+        except LaunchFailed:
+            raise
+        except FairleadError as error:
+            raise LaunchFailed(error.message, error.hint) from error
+        except OSError as error:
+            raise LaunchFailed(str(error)) from error
+        return replace(attempt, pid=handle.pid, pid_started=handle.pid_started)
+
+    def _orders(self, task: Task, attempt: Attempt, policy: Policy) -> Orders:
+        with self._desk.store.read() as reading:
+            project = reading.projects()[task.project]
+            before = [each for each in reading.attempts(task.id) if each.ended_at is not None]
+        agent = self.agent_of(task, project)
+        place = workspaces.prepare(
+            self._desk.home, self._desk.settings, project, task, attempt.workspace
+        )
+        folder = folders.make(folders.run_folder(self._desk, attempt))
+        session = session_of(agent, task, before)
+        prompt = prompt_of(self._desk, task, attempt, project, before, resumed=session is not None)
+        (folder / "prompt.md").write_text(prompt, encoding="utf-8")
+        launch = launch_of(agent, task, prompt, session)
+        settings = self._desk.settings
+        pool = task.pool or agent.pool
+        pool_env = settings.pools[pool].env if pool and pool in settings.pools else {}
+        env = self._environment(task, attempt, place.path)
+        return Orders(
+            folder=folder,
+            argv=launch.argv,
+            cwd=place.path,
+            env={**os.environ, **launch.env, **expanded(pool_env), **task.env, **env},
+            stdin=launch.stdin,
+            stop=launch.stop,
+            grace=launch.grace,
+            final=launch.final,
+            timeout=_seconds(task.timeout or policy.attempt.timeout),
+            silence=_seconds(policy.attempt.silence),
+            max_bytes=settings.log.max_bytes,
+            mask=patterns(settings.log.mask, {**os.environ, **launch.env, **pool_env, **task.env}),
+        )
+
+    def _environment(self, task: Task, attempt: Attempt, place: Path) -> dict[str, str]:
+        """What the attempt sees of Fairlead."""
+        found = {
+            "FAIRLEAD_TASK": task.id,
+            "FAIRLEAD_ATTEMPT": str(attempt.number),
+            "FAIRLEAD_LEASE": attempt.lease,
+            "FAIRLEAD_FENCE": str(attempt.fence),
+            "FAIRLEAD_PROJECT": task.project,
+            "FAIRLEAD_HOME": str(self._desk.home),
+            "FAIRLEAD_ARTIFACTS": str(folders.make(folders.artifact_folder(self._desk, task.id))),
+            "FAIRLEAD_WORKSPACE": str(place),
+        }
+        if "TRACEPARENT" in os.environ:
+            found["TRACEPARENT"] = os.environ["TRACEPARENT"]
+        return found
+
+
+def session_of(agent: Agent, task: Task, before: list[Attempt]) -> str | None:
+    """The session that a retry goes on with, where the program can."""
+    if task.session != "resume" or not agent.resumes or not before:
+        return None
+    return before[-1].session
+
+
+def _seconds(length: Micros | None) -> float | None:
+    return None if length is None else length / SECOND
