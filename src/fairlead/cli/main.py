@@ -47,7 +47,18 @@ SECTIONS: dict[str, tuple[str, dict[str, str]]] = {
             "replay": "Plan recorded decisions again; exit 1 where they differ.",
         },
     ),
-    "Doing the work": (
+    "Running agents": (
+        "work",
+        {
+            "run": "Start what may start, in the foreground, until nothing more can.",
+            "up": "The daemon: start whatever is added.",
+            "down": "End the daemon; agents go on, or are stopped.",
+            "drain": "Start nothing more, and wait for what runs.",
+            "logs": "What an attempt printed.",
+            "workspaces": "The worktrees of tasks, and what is safe to remove.",
+        },
+    ),
+    "Doing the work yourself": (
         "pull",
         {
             "lease": "Take what may start now.",

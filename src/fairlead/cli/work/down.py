@@ -1,0 +1,69 @@
+"""`fairlead down`: end the daemon; agents go on, or are stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+from threading import Event
+from typing import TYPE_CHECKING
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import print_json, write
+from fairlead.model.errors import TryLater
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: How long it may take: agents that are stopped climb a ladder.
+DOWN_SECONDS = 120.0
+
+
+@click.command("down")
+@click.option("--stop-agents", is_flag=True, help="Stop what runs; its tasks go back to the queue.")
+@common
+@pass_call
+def command(call: Call, stop_agents: bool) -> None:
+    """End the daemon. Agents go on under their runners, and the next `up` takes them in.
+
+    \b
+    Example:
+      fairlead down
+      fairlead down --stop-agents
+    """
+    pid = _end(call.folder, stop_agents)
+    if stop_agents:
+        _stop_the_rest(call)
+    if call.json:
+        print_json({"schema": "fairlead/1", "pid": pid, "stopped_agents": stop_agents})
+    elif pid is None:
+        write("no daemon runs here\n")
+    else:
+        write("down; the agents are stopped\n" if stop_agents else "down; agents go on\n")
+
+
+def _end(home: Path, stop_agents: bool) -> int | None:
+    from fairlead.daemon.lock import holder
+
+    found = holder(home)
+    if found is None or not found.get("pid"):
+        return None
+    pid = int(found["pid"])
+    os.kill(pid, signal.SIGUSR1 if stop_agents else signal.SIGTERM)
+    pause = Event()
+    for _ in range(int(DOWN_SECONDS / 0.05)):
+        if holder(home) is None:
+            return pid
+        pause.wait(0.05)
+    raise TryLater(f"the daemon (pid {pid}) has not ended yet", "Look into daemon.log.", "busy")
+
+
+def _stop_the_rest(call: Call) -> None:
+    """Agents that a daemon left behind are stopped too, and their ends taken in."""
+    from fairlead.daemon.main import Daemon
+
+    with call.desk() as desk:
+        daemon = Daemon(desk, "down")
+        daemon.stop("stop")
+        daemon.run()

@@ -1,0 +1,147 @@
+"""Views of a running scheduler: one line of progress, or a screen of slots, shares and holds."""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from fairlead.cli.output import about, cut, has_colour, listed, paint, safe, width
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairlead.daemon.main import Daemon
+    from fairlead.service.desk import Desk
+
+#: How often something is drawn.
+DRAW_SECONDS = 0.25
+_BAR = 24
+
+
+class Bar:
+    """One line that is written over itself on a terminal; off one, a line a change."""
+
+    def __init__(self, silent: bool = False) -> None:
+        self._live = has_colour(sys.stderr) or sys.stderr.isatty()
+        self._silent = silent
+        self._drawn_at = 0.0
+        self._shown = ""
+
+    def say(self, message: str) -> None:
+        """Something that stays on the screen."""
+        self._clear()
+        print(safe(message), file=sys.stderr)
+
+    def tick(self, daemon: Daemon) -> None:
+        """Draw what there is, not too often."""
+        if self._silent or monotonic() - self._drawn_at < DRAW_SECONDS:
+            return
+        self._drawn_at = monotonic()
+        line = _progress(daemon)
+        if self._live:
+            sys.stderr.write(f"\r\x1b[2K{cut(line, width() - 1)}")
+            sys.stderr.flush()
+        elif line != self._shown:
+            print(line, file=sys.stderr)
+        self._shown = line
+
+    def close(self) -> None:
+        """The line goes."""
+        self._clear()
+
+    def _clear(self) -> None:
+        if self._live and self._shown:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+            self._shown = ""
+
+
+def _progress(daemon: Daemon) -> str:
+    running = sorted(member.task.id for member in daemon.crew.members.values())
+    waits = sum(held.count for held in daemon.plan.holds) if daemon.plan else 0
+    done = daemon.ended
+    part = done * _BAR // max(1, done + waits + len(running))
+    bar = "█" * part + "░" * (_BAR - part)
+    return f"{bar} {done} ended, {len(running)} running ({listed(running[:4])}), {waits} waiting"
+
+
+class Screen:
+    """A screen that is drawn over itself: slots, projects and their shares, what waits and why."""
+
+    def __init__(self, desk: Desk, title: str, more: Callable[[], list[str]] | None = None) -> None:
+        self._desk, self._title, self._more = desk, title, more
+        self._live = sys.stdout.isatty()
+        self._drawn_at = 0.0
+        self._lines = 0
+        self._told: set[int] = set()
+
+    def say(self, message: str) -> None:
+        """Something worth a line of its own."""
+        if not self._live:
+            print(safe(message), flush=True)
+
+    def tick(self, daemon: Daemon) -> None:
+        """Draw, not too often; off a terminal, tell what happened."""
+        if monotonic() - self._drawn_at < DRAW_SECONDS:
+            return
+        self._drawn_at = monotonic()
+        if self._live:
+            self._draw(screen_lines(daemon, self._desk, self._title))
+        else:
+            self._tell()
+
+    def close(self) -> None:
+        """The screen goes; what comes after it stands alone."""
+        if self._live and self._lines:
+            sys.stdout.write(f"\x1b[{self._lines}A\x1b[J\x1b[?25h")
+            sys.stdout.flush()
+        elif not self._live:
+            self._tell()
+
+    def _draw(self, lines: list[str]) -> None:
+        up = f"\x1b[{self._lines}A" if self._lines else "\x1b[?25l"
+        body = "".join(f"\x1b[2K{line}\n" for line in lines)
+        sys.stdout.write(f"{up}{body}\x1b[J")
+        sys.stdout.flush()
+        self._lines = len(lines)
+
+    def _tell(self) -> None:
+        from fairlead.cli.look.events_text import event_line
+        from fairlead.service.reports.events import document
+
+        with self._desk.store.read() as reading:
+            after = max(self._told, default=0)
+            events = reading.events(after)
+        for event in events:
+            self._told = {event.number}
+            if event.kind not in ("added", "leased"):
+                print(event_line(document(event), self._desk.now()), flush=True)
+
+
+def screen_lines(daemon: Daemon, desk: Desk, title: str) -> list[str]:
+    """Everything that is going on, in at most a screen."""
+    from fairlead.service.reports import status
+
+    told = status.status(desk)
+    running, cap = told["running"], told["capacity"]["cap"] or len(told["running"])
+    queued, parked = told["queued"]["total"], told["parked"]
+    head = f"{title}   {len(running)} of {cap} slots · {queued} queued · {parked} parked"
+    lines = [paint(head, "bold"), ""]
+    news = {member.task.id: member.news for member in daemon.crew.members.values()}
+    for each in running:
+        note = news[each["id"]].note if each["id"] in news else ""
+        lines.append(_slot(each, note))
+    lines += [paint("  · free", "dim")] * max(0, min(12, cap - len(running)))
+    lines.append("")
+    lines += [f"  {safe(code):<12} {number:>3} held" for code, number in told["by_hold"].items()]
+    for pool in told["pools"]:
+        if pool.get("until"):
+            lines.append(paint(f"  pool {pool['name']} cools down until {pool['until']}", "yellow"))
+    return lines
+
+
+def _slot(each: dict[str, Any], note: str) -> str:
+    age = about(int(each.get("running_for", 0) or 0))
+    words = cut(note, max(10, width() - 48))
+    return f"  {paint('▶', 'green')} {each['id']:<14} {each['project']:<9} {age:>6}  {words}"

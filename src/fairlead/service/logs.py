@@ -1,0 +1,60 @@
+"""Logs: what an attempt printed, as text; its folder is found from the store, never from a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event as Signal
+
+from fairlead.model.errors import NotFound
+from fairlead.service.desk import Desk
+
+#: How often a followed log is looked at.
+POLL_SECONDS = 0.1
+STREAMS = ("stdout", "stderr")
+
+
+def log_path(desk: Desk, task: str, attempt: int | None = None, stream: str = "stdout") -> Path:
+    """The log of an attempt, the last one if none is named."""
+    with desk.store.read() as reading:
+        if reading.task(task) is None:
+            raise NotFound(f"no task {task!r}", "`fairlead list` shows what there is.")
+        numbers = [each.number for each in reading.attempts(task)]
+    if not numbers:
+        raise NotFound(f"{task} has not been started", f"`fairlead why {task}` tells why.")
+    number = numbers[-1] if attempt is None else attempt
+    if number not in numbers:
+        known = ", ".join(map(str, numbers))
+        raise NotFound(f"{task} has no attempt {number}", f"It has {known}.")
+    return desk.home / "runs" / task / str(number) / f"{stream}.log"
+
+
+def read(desk: Desk, task: str, attempt: int | None = None, stream: str = "stdout") -> str:
+    """The whole log as text; nothing was printed yet: empty."""
+    path = log_path(desk, task, attempt, stream)
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def follow(
+    desk: Desk, task: str, attempt: int | None = None, stream: str = "stdout"
+) -> Iterator[str]:
+    """The log as it grows, until its attempt has ended."""
+    path = log_path(desk, task, attempt, stream)
+    number, place, pause = int(path.parent.name), 0, Signal()
+    while True:
+        ended = _has_ended(desk, task, number)
+        if path.exists():
+            with path.open("rb") as held:
+                held.seek(place)
+                data = held.read()
+            place += len(data)
+            if data:
+                yield data.decode("utf-8", "replace")
+        if ended:
+            return
+        pause.wait(POLL_SECONDS)
+
+
+def _has_ended(desk: Desk, task: str, number: int) -> bool:
+    with desk.store.read() as reading:
+        return any(a.number == number and a.ended_at is not None for a in reading.attempts(task))
