@@ -106,3 +106,11 @@ def pytest_pyfunc_call() -> Generator[None, object, object]:
         return (yield)
     except TimeIsUp:
         return True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tests that count something say how much (`record_property("told", …)`)."""
+    reports = terminalreporter.getreports("passed")
+    lines = [text for report in reports for name, text in report.user_properties if name == "told"]
+    for line in lines:
+        terminalreporter.write_line(str(line))

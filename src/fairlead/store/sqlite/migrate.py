@@ -54,7 +54,7 @@ def prepare(connection: sqlite3.Connection, path: Path, say: Callable[[str], Non
         if 0 < version < latest():
             _refuse_damaged(connection, path)
             backup = backup_path(path, f"schema-{version}")
-            copy(connection, backup)
+            _copy_beside(path, backup)
             say(f"{path}: schema {version} is brought to {latest()}; a backup is {backup}")
         if version < latest():
             apply(connection, version)
@@ -110,6 +110,15 @@ def copy(connection: sqlite3.Connection, target: Path) -> None:
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _copy_beside(path: Path, target: Path) -> None:
+    """A copy of what was committed last: a connection that writes cannot be copied from."""
+    beside = sqlite3.connect(path)
+    try:
+        copy(beside, target)
+    finally:
+        beside.close()
 
 
 def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:

@@ -1,0 +1,156 @@
+"""A world in a home folder, and the deeds that are killed in it; time stands still."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fairlead.app import STORE_FILE, open_desk
+from fairlead.clock import FixedClock
+from fairlead.model.instant import DAY, MINUTE, SECOND, Instant
+from fairlead.service import compaction, leases, projects, queue, tasks
+from fairlead.service.desk import Desk
+from fairlead.service.ending import Report
+from fairlead.store.sqlite import migrate
+from fairlead.store.sqlite.store import SqliteStore
+
+#: When the world begins, and when deeds are done in it: everything old has expired by then.
+START: Instant = 20_000 * DAY
+NOW = START + 40 * DAY
+POLICY = """
+preset = "balanced"
+caps."all" = 3
+caps."kind:review" = 1
+retry.base = "10s"
+[[budget]]
+scope = "all"
+tokens = 100000000
+"""
+#: A schema that does not exist yet: a column, a table, an index, and rows that are rewritten.
+NEXT = """
+CREATE TABLE tomorrow (name TEXT PRIMARY KEY, task INTEGER REFERENCES tasks (seq)) WITHOUT ROWID;
+ALTER TABLE groups ADD COLUMN note TEXT;
+INSERT INTO tomorrow (name, task) SELECT id, seq FROM tasks;
+UPDATE groups SET note = name;
+CREATE INDEX groups_note ON groups (note);
+"""
+
+
+def desk_at(home: Path, now: Instant) -> Desk:
+    """A desk on a home in which it is this time."""
+    return open_desk(home, clock=FixedClock(now))
+
+
+def build(home: Path) -> None:
+    """Finished work, work in flight of which one lease has run out, and work that waits."""
+    home.mkdir()
+    (home / "policy.toml").write_text(POLICY, encoding="utf-8")
+    desk = desk_at(home, START)
+    clock = desk.clock
+    assert isinstance(clock, FixedClock)
+    projects.add_project(desk, "web", {"weight": 3})
+    tasks.add(desk, [{"id": f"old{n}", "prompt": "p", "project": "web"} for n in range(3)])
+    for held in leases.lease(desk, worker="w1")["leases"]:
+        leases.complete(desk, [held["lease"]], Report(tokens=(100, 10, 0, 5), usd=12))
+        clock.at += SECOND
+    clock.at = NOW - 5 * MINUTE
+    tasks.add(desk, [{"id": "lost", "priority": 1, "locks": ["db"]}])
+    leases.lease(desk, worker="w1")
+    clock.at = NOW - MINUTE
+    tasks.add(desk, [{"id": "held", "priority": 2}, {"id": "then", "needs": ["held", "old0"]}])
+    tasks.add(desk, [{"id": "later", "not_before": "2024-01-01T00:00:00Z"}])
+    leases.lease(desk, limit=1, worker="w2")
+    records = [{"kind": "review", "group": "g", "project": "web"}, {"locks": ["db"]}, {}, {}, {}]
+    tasks.add(desk, records)
+    queue.pause(desk, "kind:spec")
+    desk.store.close()
+
+
+def first_use(home: Path) -> Any:
+    """A store is made where there was none."""
+    SqliteStore.open(home / STORE_FILE).close()
+    return "made"
+
+
+def upgrade(home: Path) -> Any:
+    """A store of an older schema is used by a newer program."""
+    held = migrate.migrations
+    migrate.migrations = lambda: (*held(), (9001, "9001_tomorrow", NEXT))
+    try:
+        said: list[str] = []
+        SqliteStore.open(home / STORE_FILE, say=said.append).close()
+        return said
+    finally:
+        migrate.migrations = held
+
+
+def _at_desk(deed: Callable[[Desk], Any]) -> Callable[[Path], Any]:
+    def done(home: Path) -> Any:
+        desk = desk_at(home, NOW)
+        try:
+            return deed(desk)
+        finally:
+            desk.store.close()
+
+    return done
+
+
+def _add(desk: Desk) -> Any:
+    records = [
+        {"id": "new1", "prompt": "é" * 5000, "group": "fresh"},
+        {"id": "new2", "needs": ["new1", "held"], "parent": "old1"},
+        {"id": "new3", "project": "web", "kind": "review", "locks": ["db", "x"]},
+    ]
+    return tasks.add(desk, records)
+
+
+def _complete(desk: Desk) -> Any:
+    return leases.complete(desk, [_lease_of(desk, "held")], Report(tokens=(9, 9, 9, 9), usd=7))
+
+
+def _fail(desk: Desk) -> Any:
+    return leases.release(desk, _lease_of(desk, "held"), "failed", Report(tokens=(1, 1, 1, 1)))
+
+
+def _report(desk: Desk) -> Any:
+    return leases.report(desk, _lease_of(desk, "held"), Report(tokens=(7, 0, 0, 0)), note="half")
+
+
+def _lease_of(desk: Desk, task: str) -> str:
+    with desk.store.read() as reading:
+        return reading.attempts(task)[-1].lease
+
+
+DEEDS: dict[str, Callable[[Path], Any]] = {
+    "first use": first_use,
+    "migrate": upgrade,
+    "add": _at_desk(_add),
+    "lease": _at_desk(lambda desk: leases.lease(desk, worker="w3")),
+    "report": _at_desk(_report),
+    "complete": _at_desk(_complete),
+    "fail": _at_desk(_fail),
+    "reclaim": _at_desk(leases.reclaim),
+    "cancel": _at_desk(lambda desk: tasks.cancel(desk, ["held", "then"])),
+    "clear": _at_desk(queue.clear),
+    "compact": _at_desk(compaction.compact),
+}
+
+
+def content(file: Path) -> str:
+    """Everything that a file keeps, as one digest; files that are not there keep nothing."""
+    if not file.exists():
+        return ""
+    connection = sqlite3.connect(file)
+    try:
+        marks = [connection.execute(f"PRAGMA {name}").fetchone() for name in _MARKS]
+        lines = "\n".join(connection.iterdump()) + str(marks)
+    finally:
+        connection.close()
+    empty = "CREATE" not in lines
+    return "" if empty else hashlib.sha256(lines.encode()).hexdigest()
+
+
+_MARKS = ("user_version", "application_id")
