@@ -250,20 +250,24 @@ class Oracle(Plain):
         return after is not None and self.now - self.since(task) > after
 
     def reserve(self) -> None:
+        late = [task for task in self.ready if self.overdue(task)]
+        late.sort(key=lambda task: (self.since(task), task.seq))
+        gates = {task.id: {fact.gate for fact in self.holds(task)} for task in late}
         owners: dict[str, Task] = {}
-        for task in sorted(self.ready, key=lambda each: (self.since(each), each.seq)):
-            gates = {fact.gate for fact in self.holds(task)}
-            if self.overdue(task) and gates and gates <= {"locks", "workspace"}:
+        for task in late:
+            if gates[task.id] and gates[task.id] <= {"locks", "workspace"}:
                 owners.setdefault(task.project, task)
         for task in owners.values():
+            older = [each for each in late[: late.index(task)] if not gates[each.id]]
+            mine = [each for each in older if each.project == task.project]
             space = task.workspace
             if space is None and self.projects[task.project].workspaces is not None:
                 space = next(iter(self.free_spaces(task)), None)
-            if space is not None:
+            if space is not None and all(e.workspace not in (None, space) for e in mine):
                 self.space_owner[task.project, space] = task
-        for task in owners.values():
             for lock in self.locks(task):
-                self.lock_owner.setdefault(lock, task)
+                if all(lock not in self.locks(each) for each in older):
+                    self.lock_owner.setdefault(lock, task)
 
     def tokens(self, name: str) -> int:
         """Used in the window, by what is in flight too (also by what is lost now)."""

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fairlead.model.lane import shape_of
 from fairlead.model.project import Budget, Project
 from fairlead.model.resources import Worker
 from fairlead.model.task import Status, Task
 from fairlead.planner import lanes
+from fairlead.planner.round import Round
 from fairlead.policy.policy import Policy
 from tests.properties.oracle import Oracle
 from tests.properties.strategies import BALANCED, NOW, World, worlds
@@ -35,6 +37,25 @@ def test_an_overdue_task_that_can_start_is_not_overtaken_in_its_project(world):
             if other.project == picked.project and older and facts.overdue(other):
                 assert facts.holds(other), f"{other.id} was overtaken by {picked.id}"
         facts.take(picked)
+
+
+@given(worlds(60))
+def test_what_an_overdue_task_can_take_is_reserved_for_nobody_younger(world):
+    policy = world.policy.with_overrides({"overdue.after": "10m"})
+    world = replace(world, policy=policy, seed=None)
+    snapshot, policy, now = world.args
+    facts = Oracle(world)
+    facts.lock_owner, facts.space_owner = {}, {}
+    round = Round(snapshot, policy, now)
+    owners = {owner.task for owner in round.reserved_locks.values()}
+    owners |= {owner.task for owner in round.reserved_workspaces.values()}
+    for task in facts.ready:
+        if facts.overdue(task) and not facts.holds(task):
+            key = task.lane._replace(depth=facts.depths[task.id])
+            for hold in round.all_holds(round.rules.of_lane(key, shape_of(key))):
+                assert hold.code == "reserved"
+                assert set(hold.holders) <= owners
+                assert all(facts.since(facts.by_id[o]) <= facts.since(task) for o in hold.holders)
 
 
 @dataclass(frozen=True)

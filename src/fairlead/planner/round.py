@@ -199,26 +199,34 @@ class Round:
         heads = [(lane, lane.in_order(age_from)[0]) for lane in self.lanes]
         heads = [pair for pair in heads if self.order.overdue(pair[1])]
         heads.sort(key=lambda pair: (self.order.since(pair[1]), pair[1].seq))
-        found: dict[str, Lane] = {}
+        found: dict[str, tuple[Lane, int]] = {}
+        startable: list[LaneRules] = []  # overdue lanes that nothing holds, oldest first
         asked: set[Shape] = set()
         for lane, _ in heads:
             shape = lane.shape
-            if shape.project not in found and shape not in asked:
+            if shape not in asked:
                 asked.add(shape)
-                gates = {hold.gate for hold in self.all_holds(self.rules.of(shape))}
-                if gates and gates <= {"locks", "workspace"}:
-                    found[shape.project] = lane
-        for lane in found.values():
-            self._reserve(lane)
+                rules = self.rules.of(shape)
+                gates = {hold.gate for hold in self.all_holds(rules)}
+                if not gates:
+                    startable.append(rules)
+                elif shape.project not in found and gates <= {"locks", "workspace"}:
+                    found[shape.project] = (lane, len(startable))
+        for lane, older in found.values():
+            self._reserve(lane, startable[:older])
 
-    def _reserve(self, lane: Lane) -> None:
+    def _reserve(self, lane: Lane, older: list[LaneRules]) -> None:
+        """For this lane, but for what an older overdue one can take now: it is not overtaken."""
         rules = self.rules.set_apart(lane.key, lane.shape)
         owner = Owner(rules, lane.in_order(self.policy.score.age_from)[0].task)
         workspace = self._workspace_for(rules)
-        if workspace is not None:
-            self.reserved_workspaces.setdefault((rules.project, workspace), owner)
+        theirs = [each.workspace for each in older if each.project == rules.project]
+        if workspace is not None and workspace not in theirs and None not in theirs:
+            self.reserved_workspaces[rules.project, workspace] = owner
+        wanted = {lock for each in older for lock in each.locks}
         for lock in rules.locks:
-            self.reserved_locks.setdefault(lock, owner)
+            if lock not in wanted:
+                self.reserved_locks.setdefault(lock, owner)
 
     def _workspace_for(self, lane: LaneRules) -> str | None:
         """The workspace that a task of this lane takes: its own, or the one that fewest prefer."""
