@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fairlead.agents.adapter import Agent, Parser, Seen, parser_for
 from fairlead.executors.base import Handle
+from fairlead.executors.process import is_dead
 from fairlead.lifecycle.usage import Tokens
 from fairlead.model.task import Task
 from fairlead.service.holding import Progress
@@ -75,10 +76,12 @@ class Crew:
     def add(self, member: Member) -> None:
         """Watch one more."""
         self.members[member.lease] = member
+        if is_dead(member.handle.pid, member.handle.pid_started):
+            return  # it has ended already; `unwatched` names it
         try:
             watch = os.pidfd_open(member.handle.pid)
         except ProcessLookupError:
-            return  # it has ended already; `ended` finds it
+            return
         self._watched[member.lease] = watch
         self._selector.register(watch, selectors.EVENT_READ, member.lease)
 
