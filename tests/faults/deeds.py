@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from fairlead.app import STORE_FILE, open_desk
 from fairlead.clock import FixedClock
@@ -15,6 +16,7 @@ from fairlead.service import compaction, leases, projects, queue, tasks
 from fairlead.service.desk import Desk
 from fairlead.service.ending import Report
 from fairlead.store.sqlite import migrate
+from fairlead.store.sqlite.queries import migrations
 from fairlead.store.sqlite.store import SqliteStore
 
 #: When the world begins, and when deeds are done in it: everything old has expired by then.
@@ -63,8 +65,8 @@ def build(home: Path) -> None:
     tasks.add(desk, [{"id": "held", "priority": 2}, {"id": "then", "needs": ["held", "old0"]}])
     tasks.add(desk, [{"id": "later", "not_before": "2024-01-01T00:00:00Z"}])
     leases.lease(desk, limit=1, worker="w2")
-    records = [{"kind": "review", "group": "g", "project": "web"}, {"locks": ["db"]}, {}, {}, {}]
-    tasks.add(desk, records)
+    review: dict[str, Any] = {"kind": "review", "group": "g", "project": "web"}
+    tasks.add(desk, [review, {"locks": ["db"]}, {}, {}, {}])
     queue.pause(desk, "kind:spec")
     desk.store.close()
 
@@ -77,14 +79,11 @@ def first_use(home: Path) -> Any:
 
 def upgrade(home: Path) -> Any:
     """A store of an older schema is used by a newer program."""
-    held = migrate.migrations
-    migrate.migrations = lambda: (*held(), (9001, "9001_tomorrow", NEXT))
-    try:
-        said: list[str] = []
+    both = (*migrations(), (9001, "9001_tomorrow", NEXT))
+    said: list[str] = []
+    with patch.object(migrate, "migrations", lambda: both):
         SqliteStore.open(home / STORE_FILE, say=said.append).close()
-        return said
-    finally:
-        migrate.migrations = held
+    return said
 
 
 def _at_desk(deed: Callable[[Desk], Any]) -> Callable[[Path], Any]:
@@ -99,7 +98,7 @@ def _at_desk(deed: Callable[[Desk], Any]) -> Callable[[Path], Any]:
 
 
 def _add(desk: Desk) -> Any:
-    records = [
+    records: list[dict[str, Any]] = [
         {"id": "new1", "prompt": "é" * 5000, "group": "fresh"},
         {"id": "new2", "needs": ["new1", "held"], "parent": "old1"},
         {"id": "new3", "project": "web", "kind": "review", "locks": ["db", "x"]},
