@@ -19,7 +19,7 @@ NOW: Instant = 1_769_774_400_000_000
 _LATER = ("clock", "batch_started", "batch_since", "agents", "wait_counts")
 
 
-def policy(preset: str = "balanced", **keys: Any) -> Policy:
+def policy(preset: str = "balanced", /, **keys: Any) -> Policy:
     """A preset with keys changed: `caps__all=2` is `caps.all`."""
     return Policy.preset(preset, {key.replace("__", "."): value for key, value in keys.items()})
 

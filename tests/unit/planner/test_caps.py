@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fairlead.model.project import Group, Project
@@ -17,7 +19,7 @@ SCOPES = ("kind:plan", "project:web", "pool:p", "agent:claude", "group:sub", "gr
 
 @pytest.mark.parametrize("scope", SCOPES)
 def test_every_name_can_be_capped(scope):
-    fields = {key: value for key, value in FULL.items() if key != "labels"}
+    fields: dict[str, Any] = {key: value for key, value in FULL.items() if key != "labels"}
     tasks = [running("x", **fields), queued("a", **fields), queued("free")]
     plan = planned(tasks, policy(**{f"caps__{scope}": 1}), groups=[Group("sub", "top")])
     assert [pick.task for pick in plan.picks] == ["free"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.unit.planner.scene import NOW, code, hold, picks, policy, queued, running
 
 
@@ -23,7 +25,7 @@ def test_an_expired_lease_holds_no_lock():
 
 
 def test_what_is_not_parallel_locks_its_group_and_kind():
-    one = {"group": "g", "kind": "review", "parallel": False}
+    one: dict[str, Any] = {"group": "g", "kind": "review", "parallel": False}
     tasks = [queued("a", **one), queued("b", **one), queued("c", **(one | {"kind": "code"}))]
     assert sorted(picks(tasks)) == ["a", "c"]
     assert hold("b", tasks).reason == "serial lock g+review is held by a"
