@@ -156,6 +156,7 @@ class Daemon:
         if stamp != self._stamp:
             self._stamp = stamp
             self._dirty = True
+            recover.adopt_new(self.desk, self.policy, self._executor, self.cycle, self.crew)
             self._stop_wanted()
         try:
             policy = self.desk.policy()

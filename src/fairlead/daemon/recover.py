@@ -27,6 +27,15 @@ class Recovered:
     lost: tuple[str, ...] = ()  # tasks whose process is gone without a word
 
 
+def adopt_new(desk: Desk, policy: Policy, executor: Executor, cycle: Cycle, crew: Crew) -> None:
+    """Processes that a command started itself are watched from now on."""
+    for task, attempt in holding.mine(desk):
+        if attempt.pid is not None and attempt.lease not in crew.members:
+            handle = executor.adopt(run_folder(desk, attempt)) or Handle(0, "")
+            found = replace(attempt, pid=handle.pid or None, pid_started=handle.pid_started)
+            crew.add(cycle.member(task, found))
+
+
 def recover(desk: Desk, policy: Policy, executor: Executor, cycle: Cycle, crew: Crew) -> Recovered:
     """Adopt the living, take in the ended, reclaim the rest with reason `recovered`."""
     adopted: list[tuple[str, Attempt]] = []

@@ -31,6 +31,7 @@ class Asker:
     limit: int | None = None
     executor: str = "none"  # none: it runs the attempts itself, and heartbeats keep them
     host: str | None = None
+    direct: bool = False  # started by `add` itself, whatever the caps say
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,6 +146,7 @@ def _attempt(
         workspace=pick.workspace,
         executor=seen.asker.executor if seen.asker else "none",
         host=seen.asker.host if seen.asker else None,
+        direct=seen.asker.direct if seen.asker else False,
     )
 
 

@@ -15,6 +15,7 @@ from fairlead.model.errors import Invalid, TryLater
 
 if TYPE_CHECKING:
     from fairlead.intake.records import Records
+    from fairlead.service.desk import Desk
 
 #: What `--file` gives for every task itself.
 _ONE_ONLY = ("id", "title", "prompt", "command")
@@ -78,6 +79,8 @@ def command(
         document = tasks.add(
             desk, records, defaults=defaults, again=again, force=force, chain=chain, dry_run=dry_run
         )
+        if desk.policy().capacity.mode == "direct" and not dry_run:
+            _start(desk, document)
         if call.json:
             print_json(document)
         elif document["deferred"]:
@@ -85,6 +88,16 @@ def command(
         else:
             _tell(desk, document)
     return TryLater.exit_code if document["deferred"] else 0
+
+
+def _start(desk: Desk, document: dict[str, Any]) -> None:
+    """Direct mode: what was added starts at once."""
+    from fairlead.daemon.direct import start_direct
+
+    started = start_direct(desk, [row["id"] for row in document["tasks"] if row["created"]])
+    for row in document["tasks"]:
+        if row["id"] in started:
+            row |= {"status": "running", "position": None}
 
 
 def _records(file: str | None, fields: dict[str, Any], chain: bool) -> Records:

@@ -1,0 +1,64 @@
+"""Direct mode: `add` starts the task at once; only the gate `caps` does not hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fairlead.daemon.launch import Launcher, LaunchFailed
+from fairlead.executors.process import ProcessExecutor
+from fairlead.model.event import Happening
+from fairlead.model.lane import lane_of
+from fairlead.model.task import Status
+from fairlead.planner import lanes
+from fairlead.policy.policy import Policy
+from fairlead.service import holding
+from fairlead.service.desk import Desk
+from fairlead.service.ending import Report
+from fairlead.service.holding import Ending
+from fairlead.service.looking import Asker, Seen, look
+from fairlead.service.rounds import Committed, commit
+from fairlead.settings import host_name
+from fairlead.store.base import Writing
+
+
+def start_direct(desk: Desk, ids: Sequence[str]) -> tuple[str, ...]:
+    """Start these tasks now, where the policy says so; what another gate holds stays queued."""
+    policy = desk.policy()
+    if policy.capacity.mode != "direct" or not ids:
+        return ()
+    holding.present(desk)
+    with desk.store.write() as tx:
+        committed = _commit(desk, tx, policy, ids)
+    launcher = Launcher(desk, ProcessExecutor())
+    started = []
+    for task, attempt in committed.started:
+        try:
+            running = launcher.launch(task, attempt, policy)
+        except LaunchFailed as error:
+            told = Ending(Happening.LAUNCH_FAILED, Report(detail=error.message))
+            holding.finish(desk, policy, {attempt.lease: told})
+        else:
+            holding.started(desk, policy, [running])
+            started.append(task.id)
+    return tuple(started)
+
+
+def _commit(desk: Desk, tx: Writing, policy: Policy, ids: Sequence[str]) -> Committed:
+    """A round over these tasks alone, with no cap: the same planner, the same commit."""
+    before, now = tx.version(), desk.now()
+    worker = desk.settings.worker
+    asker = Asker(worker.name, None, worker.executor, host_name(), direct=True)
+    attempts = {attempt.task: attempt for attempt in tx.open_attempts()}
+    placed = [found for name in ids if (found := tx.placed(name)) is not None]
+    ready = [each.task for each in placed if each.task.status is Status.QUEUED and not each.wait]
+    snapshot = replace(
+        look(desk, tx, policy, now, attempts, asker),
+        lanes=tuple(lane_of(task.lane, [task.entry]) for task in ready),
+    )
+    uncapped = replace(policy, caps={})
+    plan = lanes.plan(snapshot, uncapped, now)
+    everything = frozenset(task.lane for task in ready)
+    return commit(
+        desk, tx, uncapped, now, Seen(snapshot, plan, attempts, everything, asker), before
+    )
