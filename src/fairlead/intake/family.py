@@ -121,9 +121,10 @@ def _check_limits(
         if not children[parent] and parent in known:
             children[parent] = reading.children(parent)
         children[parent] += 1
-        if children[parent] > policy.limits.children:
-            text = f"{parent} has {policy.limits.children} children already (limits.children)"
-            raise Unfit(task, Refused(text, "Finish some first.", code="limit"))
+        most = policy.limits.children
+        if children[parent] > most:
+            text = f"an attempt of {parent} may add {most} children (limits.children)"
+            raise Unfit(task, Refused(text, "Let it finish, or raise the limit.", code="limit"))
 
 
 def _top(draft: dict[str, Any], drafts: Drafts) -> str:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from datetime import datetime
-from itertools import repeat
-from operator import call
 from pathlib import PurePosixPath
 from typing import Any
 
 from fairlead.model.errors import Invalid, did_you_mean
+from fairlead.model.frozen import filled, layout
 from fairlead.model.instant import Instant, Micros, instant, parse_duration, parse_instant
 from fairlead.model.names import check_name, is_name
 from fairlead.model.task import Task
@@ -243,7 +241,7 @@ def defaults(names: Iterable[str]) -> dict[str, Any]:
     for key in names:
         if key not in READERS:
             raise _unknown(key)
-        found[key] = _BLANK[_PLACES[key]]
+        found[key] = _LAYOUT.blank[_LAYOUT.places[key]]
     return found
 
 
@@ -267,16 +265,12 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return value
 
 
-_PLACES = {each.name: at for at, each in enumerate(fields(Task))}
-_SETTERS = [Task.__dict__[each].__set__ for each in _PLACES]
-_BLANK = [getattr(Task(id=""), each) for each in _PLACES]
+_LAYOUT = layout(Task)
 
 
 def new_task(values: Mapping[str, Any]) -> Task:
     """`Task(**values)` for values that are typed already: a large file is mostly this line."""
-    row = _BLANK.copy()
+    row = _LAYOUT.blank.copy()
     for key, value in values.items():
-        row[_PLACES[key]] = value
-    task = object.__new__(Task)
-    deque(map(call, _SETTERS, repeat(task), row), 0)
-    return task
+        row[_LAYOUT.places[key]] = value
+    return filled(Task, row)

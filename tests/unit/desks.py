@@ -1,0 +1,64 @@
+"""A desk on a store in memory, with a clock that stands still until it is moved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fairlead.clock import FixedClock
+from fairlead.model.instant import Micros, parse_instant
+from fairlead.service import leases, tasks
+from fairlead.service.desk import Desk
+from fairlead.service.ending import Report
+from fairlead.settings import Settings
+from fairlead.store.memory.store import MemoryStore
+
+NOON = parse_instant("2026-01-30T12:00:00Z")
+
+
+class TestDesk:
+    """What tests of operations share."""
+
+    __test__ = False
+
+    def __init__(self, home: Path, settings: dict[str, Any] | None = None) -> None:
+        self.clock = FixedClock(NOON)
+        parsed = Settings.parse({"worker": {"name": "box"}} | (settings or {}))
+        self.desk = Desk(home, MemoryStore(), parsed, self.clock, "ann")
+
+    def policy(self, text: str) -> None:
+        """Write the policy file."""
+        self.desk.policy_file.write_text(text, encoding="utf-8")
+
+    def wait(self, length: Micros) -> None:
+        """Time passes."""
+        self.clock.at += length
+
+    def add(self, *records: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
+        """Add tasks; what the answer says of each."""
+        rows: list[dict[str, Any]] = tasks.add(self.desk, records, **options)["tasks"]
+        return rows
+
+    def lease(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """Lease what may start."""
+        rows: list[dict[str, Any]] = leases.lease(self.desk, limit, "box")["leases"]
+        return rows
+
+    def finish(self, lease: str, output: int = 0, usd: int | None = None) -> None:
+        """An attempt succeeds."""
+        leases.complete(self.desk, [lease], Report((0, output, 0, 0), usd))
+
+    def fail(self, lease: str, detail: str = "exit 1", outcome: str = "failed") -> None:
+        """An attempt ends otherwise."""
+        leases.release(self.desk, lease, outcome, Report(detail=detail))
+
+    def status_of(self, *ids: str) -> list[str]:
+        """The stored statuses."""
+        with self.desk.store.read() as reading:
+            found = reading.statuses(ids)
+        return [str(found[name]) for name in ids]
+
+    def count(self) -> int:
+        """How many tasks there are."""
+        with self.desk.store.read() as reading:
+            return sum(tally.count for tally in reading.tallies())

@@ -1,0 +1,153 @@
+"""Settings: every key is optional, and a wrong one is named."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from fairlead.model.errors import Invalid
+from fairlead.model.instant import MINUTE, SECOND
+from fairlead.settings import AgentSettings, Settings
+
+WHOLE = """
+agent = "mine"
+[store]
+url = "sqlite:/tmp/x.db"
+[worker]
+name = "box"
+slots = 8
+labels = ["gpu", "os=linux"]
+executor = "tmux"
+[agents.mine]
+argv = ["mine", "{prompt}"]
+parser = "claude"
+pool = "house"
+permissions = "full"
+model = "large"
+stop = ["10s", "5s"]
+grace = "1m"
+env = { KEY = "secret" }
+[agents.claude]
+pool = "second"
+[pools.second]
+env = { DIR = "x" }
+[workspaces]
+mode = "pool"
+commit = "none"
+folder = "w"
+[[notify]]
+on = ["parked", "cooldown"]
+command = ["notify-send", "x"]
+[[notify]]
+url = "http://localhost/x"
+secret = "s"
+[[source]]
+type = "jsonl"
+path = "tasks.jsonl"
+every = "5m"
+write_back = true
+project = "web"
+[server]
+host = "0.0.0.0"
+port = 9000
+page = false
+[log]
+level = "debug"
+max_bytes = 1000
+mask = ["sk-[a-z]+"]
+"""
+
+
+def test_every_key_is_read(tmp_path):
+    path = tmp_path / "fairlead.toml"
+    path.write_text(WHOLE)
+    found = Settings.load(path)
+    assert (found.agent, found.store.url) == ("mine", "sqlite:/tmp/x.db")
+    assert (found.worker.slots, found.worker.labels) == (8, ("gpu", "os=linux"))
+    assert found.agents["mine"] == AgentSettings(
+        argv=("mine", "{prompt}"),
+        parser="claude",
+        pool="house",
+        permissions="full",
+        model="large",
+        stop=(10 * SECOND, 5 * SECOND),
+        grace=MINUTE,
+        env={"KEY": "secret"},
+    )
+    assert [found.agent_pool(name) for name in ("mine", "claude", "codex", "shell", None)] == [
+        "house",
+        "second",
+        "openai",
+        None,
+        None,
+    ]
+    assert {"mine", "shell", "opencode", "demo"} <= set(found.known_agents())
+    assert set(found.known_pools()) == {"demo", "google", "house", "openai", "second"}
+    assert found.notify[0].on == ("parked", "cooldown")
+    assert found.source[0].every == 5 * MINUTE
+    assert (found.server.port, found.server.page) == (9000, False)
+    assert found.log.mask == ("sk-[a-z]+",)
+    assert "secret" not in repr(found.agents)
+
+
+def test_no_file_sets_nothing(tmp_path):
+    found = Settings.load(tmp_path / "none.toml")
+    assert found == Settings()
+    assert found.worker.name == os.uname().nodename
+    assert (found.worker.slots, found.worker.executor) == (4, "process")
+    assert found.log.max_bytes == 64 * 1024 * 1024
+
+
+REFUSED = {
+    "section": ("[wroker]", "unknown key wroker", "Did you mean 'worker'?"),
+    "key": ("[worker]\nslot = 1", "unknown key worker.slot", "Did you mean 'slots'?"),
+    "agent key": ("[agents.x]\nargs = []", "unknown key agents.x.args", "'argv'"),
+    "slots": ("worker.slots = -1", "worker.slots = -1 is refused: accepted is a whole", "Change"),
+    "slots text": ('worker.slots = "4"', "worker.slots = '4' is refused", "nothing of this"),
+    "labels": ('worker.labels = "gpu"', "accepted is a list of text", ""),
+    "mode": ('workspaces.mode = "tree"', "accepted is one of worktree, pool, shared", ""),
+    "permissions": ('agents.x.permissions = "all"', "one of read, edit, full", ""),
+    "stop": ('agents.x.stop = ["1s"]', 'two durations such as ["10s", "5s"]', ""),
+    "argv": ("agents.x.argv = []", "accepted is a program with its arguments", ""),
+    "mask": ('log.mask = ["("]', "a list of regular expressions", ""),
+    "port": ("server.port = 70000", "from 0 to 65535", ""),
+    "page": ("server.page = 1", "accepted is true or false", ""),
+    "table": ("worker = 3", "worker is no table", "[worker]"),
+    "list": ("[notify]", "notify is no list of tables", "[[notify]]"),
+    "notify": ('[[notify]]\non = "parked"', "notify[0] needs a command or a url", ""),
+    "notify on": ('[[notify]]\nurl = "x"\non = ["done"]', "some of parked, budget_warning", ""),
+    "source": ('[[source]]\npath = "x"', "source[0] has no type", ""),
+    "source both": ('[[source]]\ntype = "jsonl"', "source[0] needs a path or a command", ""),
+    "every": ('[[source]]\ntype = "a"\npath = "b"\nevery = "x"', "a duration such as", ""),
+    "not toml": ("worker.slots = ", "not TOML", "text needs quotes"),
+}
+
+
+@pytest.mark.parametrize(("text", "said", "hint"), REFUSED.values(), ids=REFUSED)
+def test_a_wrong_key_is_named(tmp_path, text, said, hint):
+    path = tmp_path / "fairlead.toml"
+    path.write_text(text)
+    with pytest.raises(Invalid) as refused:
+        Settings.load(path)
+    assert refused.value.message.startswith(f"{path}: ")
+    assert said in refused.value.message
+    assert hint in refused.value.hint
+    assert refused.value.error_code == "invalid_settings"
+
+
+def test_secrets_are_not_told(tmp_path):
+    with pytest.raises(Invalid) as refused:
+        Settings.parse({"agents": {"x": {"env": {"KEY": 12345}}}})
+    assert "12345" not in str(refused.value.document())
+
+
+def test_what_cannot_be_read_is_refused(tmp_path):
+    path = tmp_path / "fairlead.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(Invalid, match="it is not UTF-8 text"):
+        Settings.load(path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(Invalid, match="cannot be read"):
+        Settings.load(path)
