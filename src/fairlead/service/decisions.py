@@ -40,7 +40,9 @@ def record(tx: Writing, seen: Seen, policy: Policy, now: Instant, before: int) -
     if not plan.picks and not plan.reclaims and last.get("holds") == held:
         return None
     number = tx.number("decision")
-    full = "base" not in last or last["count"] >= FULL_EVERY
+    age_from = policy.score.age_from
+    stale = "base" not in last or last["count"] >= FULL_EVERY or last["age_from"] != age_from
+    full = stale or seen.alone
     base = number if full else last["base"]
     kept = seen.snapshot.lanes
     gone: list[LaneKey] = []
@@ -49,7 +51,10 @@ def record(tx: Writing, seen: Seen, policy: Policy, now: Instant, before: int) -
         wanted = changed | seen.widened
         kept = tuple(lane for lane in kept if lane.key in wanted)
         gone = sorted(changed - {lane.key for lane in kept}, key=str)
-    remember_policy(tx, policy)
+    if seen.alone:
+        tx.put_policy_text(policy.digest(), canonical(policy.document()).decode())
+    else:
+        remember_policy(tx, policy)
     decision = Decision(
         number=number,
         at=now,
@@ -63,7 +68,10 @@ def record(tx: Writing, seen: Seen, policy: Policy, now: Instant, before: int) -
     )
     tx.put_decision(decision)
     size = len(decision.lanes) + len(decision.rest) + len(decision.plan)
-    _remember(tx, last, number, full, before, held, size)
+    fresh = {"base": number, "version": before, "count": 0, "age_from": age_from} if full else {}
+    _remember(tx, last, fresh, held, size)
+    if seen.alone:
+        start_anew(tx)
     return number
 
 
@@ -158,17 +166,15 @@ def _differences(before: dict[str, Any], again: dict[str, Any]) -> list[str]:
 def _remember(
     tx: Writing,
     last: dict[str, Any],
-    number: int,
-    full: bool,
-    before: int,
+    fresh: dict[str, Any],
     held: list[str],
     size: int,
 ) -> None:
     """What the next record must know; the oldest are dropped when all take too much."""
     sizes: list[list[int]] = last.get("sizes", [])
-    if full:
-        last = {"base": number, "version": before, "count": 0}
-        sizes = [*sizes, [number, 0]]
+    if fresh:
+        last = fresh
+        sizes = [*sizes, [fresh["base"], 0]]
     sizes[-1][1] += size
     while len(sizes) > 1 and sum(each for _, each in sizes) > BYTES_MAX:
         sizes.pop(0)

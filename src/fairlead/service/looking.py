@@ -43,6 +43,7 @@ class Seen:
     attempts: dict[str, Attempt]  # open, by task
     widened: frozenset[LaneKey]
     asker: Asker | None = None
+    alone: bool = False  # of some tasks only, not of the whole queue
 
 
 def look_and_plan(
