@@ -58,7 +58,5 @@ def _commit(desk: Desk, tx: Writing, policy: Policy, ids: Sequence[str]) -> Comm
     )
     uncapped = replace(policy, caps={})
     plan = lanes.plan(snapshot, uncapped, now)
-    everything = frozenset(task.lane for task in ready)
-    return commit(
-        desk, tx, uncapped, now, Seen(snapshot, plan, attempts, everything, asker), before
-    )
+    seen = Seen(snapshot, plan, attempts, frozenset(), asker, alone=True)
+    return commit(desk, tx, uncapped, now, seen, before)
