@@ -19,6 +19,8 @@ from fairlead.model.errors import FairleadError, Invalid, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from click.shell_completion import CompletionItem
+
 #: Title -> folder, and its verbs with the line that the list of verbs shows: one verb, one file.
 SECTIONS: dict[str, tuple[str, dict[str, str]]] = {
     "The queue": (
@@ -111,9 +113,22 @@ class Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """A verb that is misspelled gets the nearest one."""
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
+        completing = ctx.resilient_parsing  # a word that is not finished is no mistake
+        if args and args[0] not in VERBS and not args[0].startswith("-") and not completing:
             raise Invalid(f"no such verb: {args[0]!r}", did_you_mean(args[0], VERBS), code="usage")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The verbs that begin so, without importing them; else the options."""
+        from click.shell_completion import CompletionItem
+
+        lines = {verb: line for _, verbs in SECTIONS.values() for verb, line in verbs.items()}
+        found = [
+            CompletionItem(verb, help=line)
+            for verb, line in lines.items()
+            if verb.startswith(incomplete)
+        ]
+        return found or click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs, without importing them."""

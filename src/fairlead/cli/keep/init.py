@@ -1,0 +1,43 @@
+"""`fairlead init`: the home folder, with commented settings and policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import paint, print_json, safe, wrapped, write
+
+
+@click.command("init")
+@common
+@pass_call
+def command(call: Call) -> None:
+    """Make the home folder: store, settings and policy with comments. Overwrites nothing.
+
+    \b
+    Example:
+      fairlead init
+      fairlead --home ~/queues/night init
+    """
+    from fairlead.service.house import setup
+
+    document = setup.init(call.folder)
+    with call.desk():
+        pass  # the store is made, and the settings are read once
+    if call.json:
+        print_json(document)
+    else:
+        write(_text(document) + "\n")
+
+
+def _text(document: dict[str, Any]) -> str:
+    lines = [paint(f"made {safe(path)}", "green") for path in document["made"]]
+    lines += [f"kept {safe(path)}" for path in document["kept"]]
+    names = [f"{each['name']} ({each['path']})" for each in document["agents"]]
+    known = "claude, codex, gemini, opencode"
+    found = f"No agent is on the path ({known}); tasks with a command of their own need none."
+    if names:
+        found = f"Agents found: {', '.join(names)}."
+    return "\n".join([*lines, wrapped(safe(found), 0), 'Next: fairlead add "…"'])

@@ -1,0 +1,42 @@
+"""`fairlead stats`: shares against targets, waits, durations, tokens and cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import print_json, safe, write
+from fairlead.cli.values import ago
+
+
+@click.command("stats")
+@click.option("--since", metavar="LENGTH|TIME", help="How far back; default: the share window.")
+@click.option("--plot", metavar="FILE.svg|.png", help="Draw shares, usage and the timeline.")
+@common
+@pass_call
+def command(call: Call, since: str | None, plot: str | None) -> None:
+    """Shares against targets with the bound, waits, durations, tokens, cost, estimates.
+
+    \b
+    Example:
+      fairlead stats --since 7d
+      fairlead stats --plot week.svg
+    """
+    from fairlead.service.reports.stats import stats
+
+    with call.desk() as desk:
+        document = stats(desk, None if since is None else ago(since, desk.now()))
+    if plot is not None:
+        from fairlead.cli.look.plot import draw
+
+        draw(document, Path(plot))
+    if call.json:
+        print_json(document)
+        return
+    from fairlead.cli.look.stats_text import stats_text
+
+    write(stats_text(document) + "\n")
+    if plot is not None:
+        write(f"\ndrawn: {safe(plot)}\n")

@@ -1,0 +1,30 @@
+"""`fairlead status`: how things stand now."""
+
+from __future__ import annotations
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import print_json, write
+
+
+@click.command("status")
+@common
+@pass_call
+def command(call: Call) -> None:
+    """How things stand: in flight of cap, queued and held by which rule, parked, pools, budgets.
+
+    \b
+    Example:
+      fairlead status
+    """
+    from fairlead.service.reports.status import status
+
+    with call.desk() as desk:
+        document = status(desk)
+    if call.json:
+        print_json(document)
+        return
+    from fairlead.cli.look.status_text import status_text
+
+    write(status_text(document) + "\n")

@@ -1,0 +1,33 @@
+"""`fairlead summary`: what happened while nobody looked."""
+
+from __future__ import annotations
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import print_json, write
+from fairlead.cli.values import ago
+
+
+@click.command("summary")
+@click.option("--since", default="12h", metavar="LENGTH|TIME", help="How far back; default: 12h.")
+@common
+@pass_call
+def command(call: Call, since: str) -> None:
+    """What happened while nobody looked: done, cost, parked and why, waits, what needs you.
+
+    \b
+    Example:
+      fairlead summary
+      fairlead summary --since 2d
+    """
+    from fairlead.service.reports.summary import summary
+
+    with call.desk() as desk:
+        document = summary(desk, ago(since, desk.now()))
+    if call.json:
+        print_json(document)
+        return
+    from fairlead.cli.look.summary_text import summary_text
+
+    write(summary_text(document) + "\n")

@@ -1,0 +1,1 @@
+"""The house: set up, looked over, copied, brought up to date."""
