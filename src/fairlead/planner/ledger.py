@@ -28,8 +28,9 @@ class Ledger:
     def enter(self, task: str, scopes: tuple[str, ...], worker: str | None) -> None:
         """A task is in flight: it counts in every scope, and in its worker's slots."""
         self.total += 1
+        holders = self.holders
         for scope in scopes:
-            self.holders[scope].append(task)
+            holders[scope].append(task)
         if worker is not None:
             self.slots[worker].append(task)
 

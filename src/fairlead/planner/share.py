@@ -91,6 +91,8 @@ class Share:
     def take(self, name: str, estimate: int) -> None:
         """A pick of this project: its clock moves, and what it is about to use counts."""
         self.starts[name] += 1
+        if self._rules.mode == "none":
+            return
         weight = self._projects[name].weight
         if self._rules.mode == "virtual-time" and weight:
             behind = [self.clocks[each] for each, present in self.present.items() if present]

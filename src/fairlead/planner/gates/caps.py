@@ -21,7 +21,7 @@ def check(lane: LaneRules, round: Round) -> Iterable[Hold]:
     """Held when as many are in flight as any cap of its scopes allows."""
     holders = round.ledger.holders
     for scope, limit in lane.caps:
-        if len(holders.get(scope, ())) >= limit:
+        if len(holders[scope]) >= limit:
             return _holds(lane, round)
     return ()
 
