@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,8 @@ __all__ = [
     "show_pool", "show_project", "show_worker",
 ]  # fmt: skip
 
-STATUSES = ("active", "paused", "archived")
+ARCHIVED = "archived"
+STATUSES = ("active", "paused", ARCHIVED)
 WEIGHT_MAX = 10**6
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _OVER = (Status.DONE, Status.CANCELED)
@@ -57,18 +58,19 @@ def show_project(desk: Desk, name: str) -> dict[str, Any]:
 
 
 def add_project(desk: Desk, name: str, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A new project; one that is there is returned as it is, unless something else is asked."""
+    """A new project, or one that was archived; one that is there is returned as it is."""
     check_name("project", name)
     with desk.store.write() as tx:
         known = known_projects(tx)
-        if name in known:
+        if name in known and known[name].status != ARCHIVED:
             made = _changed(desk, tx, known[name], values or {})
             if made != known[name]:
                 hint = f"To change it: fairlead project set {name} …"
                 raise Refused(f"project {name} is there already", hint, code="exists")
             created = False
         else:
-            made = _changed(desk, tx, Project(name, clock=_clock(tx), present=False), values or {})
+            before = known.get(name) or Project(name, clock=_clock(tx), present=False)
+            made = _changed(desk, tx, replace(before, status="active"), values or {})
             created = True
             _put(desk, tx, made, "project_added", sorted(values or {}))
         view = _View(tx, desk.policy_for_reading(tx), desk)
@@ -87,25 +89,36 @@ def set_project(desk: Desk, name: str, values: Mapping[str, Any]) -> dict[str, A
 
 
 def remove_project(desk: Desk, name: str) -> dict[str, Any]:
-    """Take a project away; never `default`, and none that has unfinished tasks."""
+    """Take a project away; never `default`, and none that has unfinished tasks.
+
+    One whose finished tasks are still told of is archived.
+    """
     with desk.store.write() as tx:
         project = find_project(tx, name)
         if name == DEFAULT_PROJECT:
             raise Refused("project default always exists", "Archive or pause it instead.")
-        left: Counter[str] = Counter()
-        for tally in tx.tallies():
-            if tally.project == name and tally.status not in _OVER:
-                left[str(tally.status)] += tally.count
-        if left.total():
-            told = ", ".join(f"{count} {status}" for status, count in sorted(left.items()) if count)
-            hint = f"Let them finish, or: fairlead clear project:{name}."
-            raise Refused(f"project {name} has unfinished tasks: {told}", hint, code="in_use")
-        tx.drop_project(name)
+        tallies = [each for each in tx.tallies() if each.project == name and each.count]
+        _refuse_unfinished(name, tallies)
         tx.drop_pause(f"project:{name}")
-        journal = Journal(tx, desk.policy_for_reading(tx), desk.now(), desk.actor)
-        journal.note("project_removed", None, project=name)
-        journal.close()
-    return {"schema": SCHEMA, "removed": project.name}
+        if tallies:
+            _put(desk, tx, replace(project, status=ARCHIVED), "project_set", ["status"])
+        else:
+            tx.drop_project(name)
+            journal = Journal(tx, desk.policy_for_reading(tx), desk.now(), desk.actor)
+            journal.note("project_removed", None, project=name)
+            journal.close()
+    return {"schema": SCHEMA, "removed": name, "archived": bool(tallies)}
+
+
+def _refuse_unfinished(name: str, tallies: Iterable[Tally]) -> None:
+    left: Counter[str] = Counter()
+    for tally in tallies:
+        if tally.status not in _OVER:
+            left[str(tally.status)] += tally.count
+    if left:
+        told = ", ".join(f"{count} {status}" for status, count in sorted(left.items()))
+        hint = f"Let them finish, or: fairlead clear project:{name}."
+        raise Refused(f"project {name} has unfinished tasks: {told}", hint, code="in_use")
 
 
 def known_projects(reading: Reading) -> dict[str, Project]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -92,7 +93,13 @@ def test_values_are_typed():
 
 
 def test_a_new_task_is_the_plain_task():
-    values = {"id": "a", "seq": 4, "needs": ("b",), "created_at": 7, "meta": {"x": 1}}
+    values: dict[str, Any] = {
+        "id": "a",
+        "seq": 4,
+        "needs": ("b",),
+        "created_at": 7,
+        "meta": {"x": 1},
+    }
     assert fields.new_task(values) == Task(**values)
 
 

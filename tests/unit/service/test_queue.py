@@ -1,0 +1,147 @@
+"""Pause, resume, clear."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.model.errors import Invalid, NotFound, Refused
+from fairlead.model.instant import MINUTE
+from fairlead.service import projects, queue, tasks
+from fairlead.service.reports.status import status
+
+
+def test_a_pause_is_durable_with_who_and_when_and_twice_is_once(office):
+    office.add({"id": "a"})
+    first = queue.pause(office.desk, "all", "lunch")
+    office.wait(MINUTE)
+    second = queue.pause(office.desk, "all", "dinner")
+    assert first == {
+        "schema": "fairlead/1",
+        "changed": True,
+        "scope": "all",
+        "by": "ann",
+        "since": "2026-01-30T12:00:00Z",
+        "reason": "lunch",
+    }
+    assert second == first | {"changed": False}
+    assert office.lease() == []
+    assert queue.resume(office.desk) == {
+        "schema": "fairlead/1",
+        "changed": True,
+        "scope": "all",
+        "paused": [],
+    }
+    assert queue.resume(office.desk)["changed"] is False
+    assert len(office.lease()) == 1
+
+
+@pytest.mark.parametrize(
+    "scope", ["project:web", "kind:review", "pool:anthropic", "group:g", "task:a"]
+)
+def test_every_scope_holds_its_tasks_alone(office, scope):
+    projects.add_project(office.desk, "web")
+    task = {"id": "a", "project": "web", "kind": "review", "agent": "claude", "group": "g"}
+    office.add(task, {"id": "b"})
+    queue.pause(office.desk, scope)
+    assert tasks.show(office.desk, "a")["hold"]["code"] == "paused"
+    assert [lease["task"] for lease in office.lease()] == ["b"]
+    assert status(office.desk)["paused"][0]["scope"] == scope
+    queue.resume(office.desk, scope)
+    assert [lease["task"] for lease in office.lease()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "error", "said", "hint"),
+    [
+        ("project:wbe", NotFound, "there is no project 'wbe'", "Did you mean 'web'?"),
+        ("group:x", NotFound, "there is no group 'x'", ""),
+        ("task:x", NotFound, "there is no task 'x'", "fairlead list"),
+        ("pool:antropic", NotFound, "there is no pool 'antropic'", "mean 'anthropic'?"),
+        ("projct:web", Invalid, "not a scope: 'projct:web'", "Did you mean 'project:NAME'?"),
+        ("everything", Invalid, "not a scope: 'everything'", "Accepted: all, project:NAME"),
+        ("kind:", Invalid, "not a scope: 'kind:'", "kind:NAME"),
+        ("kind:a b", Invalid, "not a kind name: 'a b'", "letters"),
+    ],
+)
+@pytest.mark.parametrize("verb", [queue.pause, queue.resume, queue.clear])
+def test_a_scope_that_names_nothing_is_refused(office, verb, scope, error, said, hint):
+    projects.add_project(office.desk, "web")
+    with pytest.raises(error) as refused:
+        verb(office.desk, scope)
+    assert refused.value.message == said
+    assert hint in refused.value.hint
+
+
+def test_pausing_works_beside_a_broken_policy(office):
+    office.policy("nonsense = 1")
+    assert queue.pause(office.desk)["changed"] is True
+
+
+def test_resuming_a_project_opens_it_again(office):
+    projects.add_project(office.desk, "web", {"status": "paused"})
+    assert queue.resume(office.desk, "project:web")["changed"] is True
+    assert projects.show_project(office.desk, "web")["project"]["status"] == "active"
+
+
+def test_a_task_that_is_over_cannot_be_paused_and_its_pause_is_not_told(office):
+    office.add({"id": "a"}, {"id": "b"})
+    queue.pause(office.desk, "task:a")
+    tasks.cancel(office.desk, ["a"])
+    assert status(office.desk)["paused"] == []
+    with pytest.raises(Refused, match="a is canceled"):
+        queue.pause(office.desk, "task:a")
+
+
+def test_clear_says_what_first_and_then_cancels(office):
+    projects.add_project(office.desk, "web")
+    office.add({"id": "run"}, {"id": "a", "project": "web"}, {"id": "b", "kind": "review"})
+    office.lease(1)
+    asked = queue.clear(office.desk, dry_run=True)
+    assert asked == {
+        "schema": "fairlead/1",
+        "scope": "all",
+        "dry_run": True,
+        "count": 2,
+        "tasks": ["a", "b"],
+        "by_kind": {"code": 1, "review": 1},
+        "by_project": {"default": 1, "web": 1},
+    }
+    assert office.status_of("run", "a", "b") == ["leased", "queued", "queued"]
+    assert queue.clear(office.desk) == asked | {"dry_run": False}
+    assert office.status_of("run", "a", "b") == ["leased", "canceled", "canceled"]
+    assert tasks.show(office.desk, "a")["task"]["reason"] == "cleared"
+
+
+@pytest.mark.parametrize(
+    ("scope", "gone"),
+    [
+        ("project:web", ["a"]),
+        ("kind:review", ["b"]),
+        ("group:top", ["c", "d"]),
+        ("pool:anthropic", ["e"]),
+        ("task:f", ["f"]),
+    ],
+)
+def test_clear_a_scope(office, scope, gone):
+    projects.add_project(office.desk, "web")
+    projects.add_group(office.desk, "top")
+    projects.add_group(office.desk, "under", parent="top")
+    office.add({"id": "a", "project": "web"}, {"id": "b", "kind": "review"})
+    office.add({"id": "c", "group": "top"}, {"id": "d", "group": "under"})
+    office.add({"id": "e", "agent": "claude"}, {"id": "f"})
+    assert queue.clear(office.desk, scope)["tasks"] == gone
+
+
+def test_clear_takes_what_waits_too_and_cancels_once(office):
+    office.policy('readiness.upstream = "cancel"')
+    office.add({"id": "a"}, {"id": "b", "needs": ["a"]}, {"id": "c", "needs": ["b"]})
+    assert queue.clear(office.desk)["count"] == 3
+    kinds = [event["kind"] for event in tasks.show(office.desk, "c")["events"]]
+    assert kinds == ["added", "canceled"]
+
+
+def test_many_are_cleared_page_by_page(office):
+    office.add(*({} for _ in range(2_500)))
+    answer = queue.clear(office.desk)
+    assert (answer["count"], len(answer["tasks"])) == (2_500, 1_000)
+    assert status(office.desk)["queued"]["total"] == 0
