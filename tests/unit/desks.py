@@ -1,4 +1,4 @@
-"""A desk on a store in memory, with a clock that stands still until it is moved."""
+"""A desk on a store, in memory unless told, with a clock that stands still until it is moved."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fairlead.service import leases, tasks
 from fairlead.service.desk import Desk
 from fairlead.service.ending import Report
 from fairlead.settings import Settings
+from fairlead.store.base import Store
 from fairlead.store.memory.store import MemoryStore
 
 NOON = parse_instant("2026-01-30T12:00:00Z")
@@ -21,10 +22,12 @@ class TestDesk:
 
     __test__ = False
 
-    def __init__(self, home: Path, settings: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, home: Path, settings: dict[str, Any] | None = None, store: Store | None = None
+    ) -> None:
         self.clock = FixedClock(NOON)
         parsed = Settings.parse({"worker": {"name": "box"}} | (settings or {}))
-        self.desk = Desk(home, MemoryStore(), parsed, self.clock, "ann")
+        self.desk = Desk(home, store or MemoryStore(), parsed, self.clock, "ann")
 
     def policy(self, text: str) -> None:
         """Write the policy file."""

@@ -1,12 +1,17 @@
-"""A desk for each test."""
+"""A desk for each test, on every store that a machine has by itself."""
 
 from __future__ import annotations
 
 import pytest
 
+from fairlead.store.memory.store import MemoryStore
+from fairlead.store.sqlite.store import SqliteStore
 from tests.unit.desks import TestDesk
 
 
-@pytest.fixture
-def office(tmp_path):
-    return TestDesk(tmp_path)
+@pytest.fixture(params=["memory", "sqlite"])
+def office(tmp_path, request):
+    memory = request.param == "memory"
+    store = MemoryStore() if memory else SqliteStore.open(tmp_path / "fairlead.db")
+    yield TestDesk(tmp_path, store=store)
+    store.close()
