@@ -5,7 +5,7 @@ same run can be had again. It uses the standard library alone and starts in mill
 
     FAIRLEAD_DEMO_SECONDS      the longest work; drawn from a quarter of it on (4)
     FAIRLEAD_DEMO_TOKENS       the most tokens (40000)
-    FAIRLEAD_DEMO_FAIL         how likely it fails, 0 to 1 (0.05)
+    FAIRLEAD_DEMO_FAIL         how likely it fails, 0 to 1 (0.05); `first`: at the first attempt
     FAIRLEAD_DEMO_THROTTLE     how likely it is throttled (0.03)
     FAIRLEAD_DEMO_LOST         how likely it dies without a word (0)
     FAIRLEAD_DEMO_RETRY_AFTER  the seconds that a throttle asks to wait (5)
@@ -89,8 +89,11 @@ def _write_file(task: str, attempt: str) -> None:
 
 
 def _knob(name: str, usual: float) -> float:
+    told = os.environ.get(f"FAIRLEAD_DEMO_{name}")
+    if told == "first":
+        return float(os.environ.get("FAIRLEAD_ATTEMPT") == "1")
     try:
-        return max(0.0, float(os.environ.get(f"FAIRLEAD_DEMO_{name}") or usual))
+        return max(0.0, float(told or usual))
     except ValueError:
         return usual
 

@@ -14,7 +14,7 @@ LINE_MAX = 8 * 1024 * 1024
 DETAIL_MAX = 300
 SUMMARY_MAX = 4_000
 #: No attempt uses more; a greater number is a mistake of the program.
-COUNT_MAX = 10**12
+COUNT_MAX = 10**15
 
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")

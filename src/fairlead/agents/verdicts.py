@@ -64,7 +64,7 @@ def unfinished(
     if not begun and exit_code == 0 and not signal:
         return Verdict(Outcome.SUCCEEDED, **said)
     why = last_line(stderr_tail)
-    if begun and exit_code == 0:
+    if begun and exit_code == 0 and not signal:
         why = why or "it ended without a final record"
     detail = one_line(": ".join(part for part in (ended(exit_code, signal), why) if part))
     never = not begun and not signal and exit_code is not None

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from fairlead.agents.records import COUNT_MAX, micros
+from fairlead.agents.records import count
 from fairlead.model.instant import DAY, HOUR, MINUTE, SECOND, Instant, Micros, instant, to_datetime
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ WAIT_MAX: Micros = 8 * DAY
 #: A time of day that passed so lately is the one that is meant, not tomorrow's.
 JUST_PASSED: Micros = 15 * MINUTE
 TEXT_MAX = 2_000
+#: More seconds than this are milliseconds.
+EPOCH_MAX = 10**11
 
 _EPOCH = re.compile(r"\|\s*(\d{10})(?!\d)")
 _DATED = re.compile(r"(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d)(?::\d\d)?(?:\.\d+)?\s*(Z|UTC)?")
@@ -45,9 +47,10 @@ _UNITS = {"ms": 1_000, "milli": 1_000, "s": SECOND, "m": MINUTE, "h": HOUR, "d":
 
 def epoch_instant(value: object) -> Instant | None:
     """Epoch seconds, or milliseconds where they are too many for seconds, as an instant."""
-    if isinstance(value, int | float) and value > COUNT_MAX / 10:
-        value = value / 1_000
-    return micros(value) or None
+    seconds = count(value)
+    if seconds > EPOCH_MAX:
+        seconds //= 1_000
+    return seconds * SECOND if 0 < seconds <= EPOCH_MAX else None
 
 
 def bounded(when: Instant | None, now: Instant) -> Instant | None:
