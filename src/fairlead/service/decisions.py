@@ -13,7 +13,7 @@ from fairlead.model.instant import Instant, show_instant
 from fairlead.model.lane import Entry, Lane, LaneKey
 from fairlead.model.snapshot import Snapshot
 from fairlead.planner import lanes, reference
-from fairlead.planner.digest import digests, plan_bytes
+from fairlead.planner.digest import digest, plan_bytes
 from fairlead.policy.policy import Policy
 from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk, parse_recorded
@@ -26,13 +26,16 @@ PLANNER_VERSION = 1
 FULL_EVERY = 256
 #: Most bytes that records take together.
 BYTES_MAX = 64 * 1024 * 1024
+#: Documents with fewer bytes are recorded as they are.
+SHORT = 1024
 _PAGE = 200
 
 
 def record(tx: Writing, seen: Seen, policy: Policy, now: Instant, before: int) -> int | None:
     """Keep a plan that picked or reclaimed something, or changed the set of holds.
 
-    `before` is the store's version when its transaction began.
+    `before` is the store's version before the plan; it may be the transaction's own already, so
+    that lanes count as changed from that version on, not only after it.
     """
     plan = seen.plan
     held = sorted({f"{each.hold.gate}/{each.hold.code}" for each in plan.holds})
@@ -55,6 +58,7 @@ def record(tx: Writing, seen: Seen, policy: Policy, now: Instant, before: int) -
         tx.put_policy_text(policy.digest(), canonical(policy.document()).decode())
     else:
         remember_policy(tx, policy)
+    looked_at, written = encode(seen.snapshot), plan_bytes(plan)  # as `digests` names them
     decision = Decision(
         number=number,
         at=now,
@@ -62,13 +66,19 @@ def record(tx: Writing, seen: Seen, policy: Policy, now: Instant, before: int) -
         policy=policy.digest(),
         planner=PLANNER_VERSION,
         lanes=_pack({"lanes": [[x.key, x.count, x.by_ready] for x in kept], "gone": gone}),
-        rest=_pack(encode(replace(seen.snapshot, lanes=()))),
-        plan=zlib.compress(plan_bytes(plan), 1),
-        digests=digests(seen.snapshot, policy, plan),
+        rest=_pack({name: held for name, held in looked_at.items() if name != "lanes"}),
+        plan=_squeeze(written),
+        digests={
+            "snapshot": digest(canonical(looked_at)),
+            "policy": policy.digest(),
+            "plan": digest(written),
+        },
     )
     tx.put_decision(decision)
     size = len(decision.lanes) + len(decision.rest) + len(decision.plan)
-    fresh = {"base": number, "version": before, "count": 0, "age_from": age_from} if full else {}
+    fresh = (
+        {"base": number, "version": before - 1, "count": 0, "age_from": age_from} if full else {}
+    )
     _remember(tx, last, fresh, held, size)
     if seen.alone:
         start_anew(tx)
@@ -151,7 +161,7 @@ def _replayed(
     snapshot = snapshot_of(reading, decision, bases)
     make = reference.plan if planner == "reference" else lanes.plan
     again = plan_bytes(make(snapshot, policy, decision.at))
-    before = zlib.decompress(decision.plan)
+    before = _widen(decision.plan)
     return [] if again == before else _differences(json.loads(before), json.loads(again))
 
 
@@ -184,7 +194,7 @@ def _remember(
 
 
 def _short(decision: Decision) -> dict[str, Any]:
-    plan = json.loads(zlib.decompress(decision.plan))
+    plan = _unpack(decision.plan)
     return {
         "decision": decision.number,
         "at": show_instant(decision.at),
@@ -226,8 +236,17 @@ def _key(parts: list[Any]) -> LaneKey:
 
 
 def _pack(document: Any) -> bytes:
-    return zlib.compress(canonical(document), 1)
+    return _squeeze(canonical(document))
 
 
 def _unpack(data: bytes) -> Any:
-    return json.loads(zlib.decompress(data))
+    return json.loads(_widen(data))
+
+
+def _squeeze(data: bytes) -> bytes:
+    """Fewer bytes where that is worth the time; what is short stays as it is: it begins with {."""
+    return data if len(data) < SHORT else zlib.compress(data, 1)
+
+
+def _widen(data: bytes) -> bytes:
+    return data if data.startswith(b"{") else zlib.decompress(data)
