@@ -1,8 +1,6 @@
 # One word for everything. `make` alone lists the words.
 PYTHON       ?= python3
 BIN          := .venv/bin
-SCENARIO     ?= examples/balanced.toml
-WHY          ?= review-2
 SOAK_MINUTES ?= 10
 PYTEST       := $(BIN)/pytest -q
 
@@ -12,9 +10,8 @@ PYTEST       := $(BIN)/pytest -q
 help: ## list these words
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-run: .venv/.installed ## plan a small world, and ask why one of its tasks waits
-	$(BIN)/fairlead plan --scenario $(SCENARIO)
-	$(BIN)/fairlead why --scenario $(SCENARIO) $(WHY)
+run: .venv/.installed ## the demo: forty tasks, three projects, no account, about a minute
+	$(BIN)/fairlead demo
 
 test: .venv/.installed ## every test but the soak
 	HYPOTHESIS_PROFILE=ci $(PYTEST) -n 2 -m "not soak"

@@ -52,6 +52,7 @@ SECTIONS: dict[str, tuple[str, dict[str, str]]] = {
     "Running agents": (
         "work",
         {
+            "demo": "Forty tasks, three projects, no account: about a minute.",
             "run": "Start what may start, in the foreground, until nothing more can.",
             "up": "The daemon: start whatever is added.",
             "down": "End the daemon; agents go on, or are stopped.",

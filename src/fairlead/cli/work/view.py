@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from fairlead.cli.output import about, cut, has_colour, listed, paint, safe, width
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fairlead.daemon.main import Daemon
     from fairlead.service.desk import Desk
 
@@ -69,16 +67,16 @@ def _progress(daemon: Daemon) -> str:
 class Screen:
     """A screen that is drawn over itself: slots, projects and their shares, what waits and why."""
 
-    def __init__(self, desk: Desk, title: str, more: Callable[[], list[str]] | None = None) -> None:
-        self._desk, self._title, self._more = desk, title, more
-        self._live = sys.stdout.isatty()
+    def __init__(self, desk: Desk, title: str, silent: bool = False) -> None:
+        self._desk, self._title, self._silent = desk, title, silent
+        self._live = sys.stdout.isatty() and not silent
         self._drawn_at = 0.0
         self._lines = 0
         self._told: set[int] = set()
 
     def say(self, message: str) -> None:
         """Something worth a line of its own."""
-        if not self._live:
+        if not self._live and not self._silent:
             print(safe(message), flush=True)
 
     def tick(self, daemon: Daemon) -> None:
@@ -88,7 +86,7 @@ class Screen:
         self._drawn_at = monotonic()
         if self._live:
             self._draw(screen_lines(daemon, self._desk, self._title))
-        else:
+        elif not self._silent:
             self._tell()
 
     def close(self) -> None:
@@ -96,7 +94,7 @@ class Screen:
         if self._live and self._lines:
             sys.stdout.write(f"\x1b[{self._lines}A\x1b[J\x1b[?25h")
             sys.stdout.flush()
-        elif not self._live:
+        elif not self._silent:
             self._tell()
 
     def _draw(self, lines: list[str]) -> None:

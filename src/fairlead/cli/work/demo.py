@@ -1,0 +1,96 @@
+"""`fairlead demo`: a finished little world without any account."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlead.cli.options import Call, common, pass_call
+from fairlead.cli.output import count, paint, print_json, table, write
+
+if TYPE_CHECKING:
+    from fairlead.service.desk import Desk
+
+
+@click.command("demo")
+@click.option("--seconds", type=float, default=6.0, metavar="S", help="Longest work of a task.")
+@click.option("--seed", type=int, default=7, metavar="N", help="Another seed, another story.")
+@common
+@pass_call
+def command(call: Call, seconds: float, seed: int) -> None:
+    """Forty tasks in three projects, eight slots, no account: about a minute, then the story.
+
+    Some attempts fail, one is throttled, one task is parked. Its home folder is a new one.
+
+    \b
+    Example:
+      fairlead demo
+    """
+    from fairlead.app import open_desk
+    from fairlead.cli.work.view import Screen
+    from fairlead.daemon.main import Daemon, Wish
+    from fairlead.service import demo
+    from fairlead.service.reports import stats, summary
+
+    home = call.home or Path(tempfile.mkdtemp(prefix="fairlead-demo-"))
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (home / "policy.toml").write_text(demo.POLICY, encoding="utf-8")
+    (home / "fairlead.toml").write_text(demo.SETTINGS, encoding="utf-8")
+    desk = open_desk(home, None, call.clock)
+    demo.prepare(desk, seed, seconds)
+    screen = Screen(desk, "fairlead demo", silent=call.json)
+    try:
+        Daemon(desk, "demo", say=screen.say, tick=screen.tick).run(Wish(until_idle=True))
+    finally:
+        screen.close()
+    told = {"summary": summary.summary(desk), "stats": stats.stats(desk)}
+    if call.json:
+        print_json({"schema": "fairlead/1", "home": str(home), **told})
+    else:
+        write(_story(desk, told["summary"], told["stats"], home))
+
+
+def _story(desk: Desk, past: dict[str, Any], numbers: dict[str, Any], home: Path) -> str:
+    attempts = past["attempts"]
+    tried = count(sum(attempts.values()), "attempt")
+    trouble = f"{attempts['failed']} failed, {attempts['throttled']} throttled"
+    tokens = f"{past['tokens']:,}".replace(",", " ")
+    lines = [
+        paint("The demo is over. What happened:", "bold"),
+        "",
+        f"  {count(past['done']['count'], 'task')} done in {tried}: {trouble}",
+        f"  {tokens} tokens, ${past['usd']:.2f}",
+        "",
+        paint("Who used what, beside what their weights ask for:", "bold"),
+        _shares(numbers),
+        "",
+    ]
+    for each in past["parked"]["tasks"]:
+        lines += [paint(f"Parked: {each['id']}", "bold", "red"), f"  {each['reason']}", ""]
+    lines += [
+        paint("Look around:", "bold"),
+        f"  export FAIRLEAD_HOME={home}",
+        "  fairlead why api-10        why it does not run, and what to do",
+        "  fairlead show web-6        the throttled one: every attempt with tokens and cost",
+        "  fairlead stats --plot      who ran when",
+        "  fairlead replay --all      every decision planned again: the same bytes",
+        "",
+        paint("With your own agents:", "bold"),
+        '  fairlead init && fairlead add "Fix the login form" && fairlead up',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _shares(numbers: dict[str, Any]) -> str:
+    rows = []
+    for each in numbers["projects"]:
+        if each["tokens"]:
+            share, target = each["share"] or 0, each["target"] or 0
+            bar = "█" * round(share * 30)
+            row = (each["project"], each["weight"], f"{target:.0%}", f"{share:.0%}", bar)
+            rows.append(row)
+    return table(("project", "weight", "target", "got", ""), rows, right=(1, 2, 3))
