@@ -215,19 +215,24 @@ def world(size: int, projects: int = 15) -> Snapshot:
 
 
 def plain_world(snapshot: Snapshot) -> tuple[list[Loop], dict[str, Loop]]:
-    """The same tasks in the order in which they were added, and their parents, all complete."""
-    numbered: list[tuple[int, Loop]] = []
+    """The same tasks in the order in which they were added, and their parents, all complete.
+
+    They are made in that order too: side by side in memory, they are read fastest.
+    """
+    numbered: list[tuple[Entry, LaneKey, str | None]] = []
     store: dict[str, Loop] = {}
     for lane in snapshot.lanes:
         kind, depth = lane.key.kind, lane.key.depth
         parent = f"{lane.key.project}/{kind}/{depth - 1}" if depth else None
         if parent is not None:
             store[parent] = Loop(parent, kind, "complete", None, None, depth - 1, 0, 0)
-        for task, seq, created_at, *_ in lane.by_created:
-            loop = Loop(task, kind, "pending", parent, None, depth, 0, created_at)
-            numbered.append((seq, loop))
-    numbered.sort(key=lambda pair: pair[0])
-    return [loop for _, loop in numbered], store
+        numbered += [(entry, lane.key, parent) for entry in lane.by_created]
+    numbered.sort(key=lambda row: row[0].seq)
+    loops = [
+        Loop(entry.task, key.kind, "pending", parent, None, key.depth, 0, entry.created_at)
+        for entry, key, parent in numbered
+    ]
+    return loops, store
 
 
 def picked(plan: Plan) -> list[str]:
