@@ -50,6 +50,9 @@ class Reopened:
                 self.store.close()
                 self.store = open_sqlite(self.path)
 
+    def stamp(self) -> int:
+        return self.store.stamp()
+
     def check(self) -> list[str]:
         return self.store.check()
 
@@ -92,6 +95,8 @@ class TestSqlite(StoreSuite):
     def test_another_process_does_not_change_a_view(self, tmp_path: Path) -> None:
         one, other = (open_sqlite(tmp_path / "two.db") for _ in range(2))
         put(one, ready("a", 1))
+        stamp = one.stamp()
+        assert one.stamp() == stamp
         with one.read() as reading:
             assert reading.placed("a") == ready("a", 1)
             save(other, ready("a", 1, failures=1))
@@ -101,6 +106,7 @@ class TestSqlite(StoreSuite):
             assert [lane.count for lane in reading.lanes("ready", 1)] == [1]
         with one.read() as reading:
             assert reading.lanes("ready", 1) == ()
+        assert one.stamp() != stamp
         one.close()
         other.close()
 

@@ -8,7 +8,7 @@ from fairlead.model.instant import Instant
 from fairlead.model.task import Status
 from fairlead.store.base import Placed
 from fairlead.store.memory.attempts import Attempts
-from fairlead.store.memory.rows import Row, compacted, named_by
+from fairlead.store.memory.rows import COMPACTED, Row, compacted, named_by
 from fairlead.store.memory.usage import Usage
 
 
@@ -23,7 +23,6 @@ class Memory(Attempts, Usage):
             for attempt in self.attempts(task.id):
                 self._change_attempt(attempt, None)
             self._change(row, Row(Placed(compacted(task))))
-            self._set(self._compacted, task.id, True)
         self._compact_usage(before)
         return {
             "tasks": len(old),
@@ -61,7 +60,7 @@ class Memory(Attempts, Usage):
             task = row.placed.task
             if task.ended_at is None or task.ended_at >= before:
                 continue
-            if task.id not in named and task.id not in self._compacted:
+            if task.id not in named and task.meta != COMPACTED:
                 found.append(row)
         return found
 

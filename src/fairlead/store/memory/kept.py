@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 from fairlead.model.errors import Refused
 from fairlead.model.event import Event
+from fairlead.model.frozen import changed
 from fairlead.model.instant import Instant
 from fairlead.model.project import Group, Project
 from fairlead.model.resources import History, Pause, Pool
@@ -106,7 +106,7 @@ class Kept(Journal):
         for event in events:
             number = self._events_logged + 1
             self._note(self._unlog, event.task)
-            self._append(replace(event, number=number))
+            self._append(changed(event, number=number))
         return self._events_logged
 
     def put_project(self, project: Project) -> None:
@@ -122,7 +122,7 @@ class Kept(Journal):
         for name, (clock, present) in clocks.items():
             project = self._projects.get(name)
             if project is not None:
-                self.put_project(replace(project, clock=clock, present=present))
+                self.put_project(changed(project, clock=clock, present=present))
 
     def put_history(self, rows: Sequence[History]) -> None:
         """What ended attempts tell now."""

@@ -101,13 +101,15 @@ class Ordered(Generic[T]):
 
 def give(table: dict[K, Ordered[T]], key: K, item: T) -> None:
     """Puts an item into one of many collections, which begins with its first."""
-    if key not in table:
-        table[key] = Ordered()
-    table[key].add(item)
+    held = table.get(key)
+    if held is None:
+        held = table[key] = Ordered()
+    held.add(item)
 
 
 def take(table: dict[K, Ordered[T]], key: K, item: T) -> None:
     """Takes an item out of one of many collections, which ends with its last."""
-    table[key].remove(item)
-    if not len(table[key]):
+    held = table[key]
+    held.remove(item)
+    if not len(held):
         del table[key]

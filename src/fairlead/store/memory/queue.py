@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from heapq import merge
 from itertools import islice, takewhile
 
 from fairlead.model.errors import Refused
+from fairlead.model.frozen import changed
 from fairlead.model.instant import Instant
 from fairlead.model.lane import Lane, LaneKey
 from fairlead.model.plan import IDS_SHOWN
@@ -29,7 +29,6 @@ class Queue(Kept):
         super().__init__()
         self._rows: dict[str, Row] = {}
         self._ids: dict[int, str] = {}  # by seq
-        self._compacted: dict[str, bool] = {}
         self._lines = Lines()
         self._shelves: dict[Shelf, Ordered[int]] = {}
         self._named: dict[tuple[str, str], Ordered[int]] = {}
@@ -136,9 +135,6 @@ class Queue(Kept):
     def rewrite(self, tasks: Sequence[Placed]) -> None:
         """Known tasks as they are now, with what they say."""
         self.save(tasks)
-        for placed in tasks:
-            if placed.task.id in self._compacted:
-                self._set(self._compacted, placed.task.id, None)
 
     def drop_project(self, name: str) -> None:
         """Forgets a project that has no task."""
@@ -175,7 +171,7 @@ class Queue(Kept):
         lease = self._lease_of(task.id) if task.status.in_flight else None
         if task.lease == lease:
             return row.placed
-        row.placed = row.placed._replace(task=replace(task, lease=lease))
+        row.placed = row.placed._replace(task=changed(task, lease=lease))
         return row.placed
 
     def _candidates(self, which: Filter, after: int) -> Iterator[int]:

@@ -10,6 +10,9 @@ from fairlead.store.base import Filter, Placed
 #: What a task is looked up by beside its status, in the order of `Row.names`.
 NAMES = ("project", "kind", "group", "pool", "agent", "parent")
 
+#: What a compacted task says in place of everything else.
+COMPACTED = {"compacted": True}
+
 Shelf = tuple[Status, str]  # status, and what queued tasks wait for
 Sort = tuple[Status, str, str, str]  # as tallies count
 
@@ -91,4 +94,5 @@ def compacted(task: Task) -> Task:
         failures=task.failures,
         attempts=task.attempts,
         ended_at=task.ended_at,
+        meta=COMPACTED,
     )

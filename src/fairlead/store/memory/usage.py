@@ -23,9 +23,6 @@ class Account:
         self._minutes: list[Instant] = []
         self._sums: list[Amounts] = []  # of this minute and all before it
 
-    def __len__(self) -> int:
-        return len(self._minutes)
-
     def add(self, minute: Instant, amounts: Amounts) -> None:
         """Books; nearly always into the last minute."""
         at = bisect_left(self._minutes, minute)
@@ -120,9 +117,8 @@ class Usage(Journal):
             for each in old.since(None):
                 minute = each.minute if each.minute >= midnight else each.minute // DAY * DAY
                 new.add(minute, amounts_of(each))
-            if len(new) < len(old):
-                self._note(self._put_account, old)
-                self._put_account(new)
+            self._note(self._put_account, old)
+            self._put_account(new)
 
 
 def amounts_of(each: Booking) -> Amounts:

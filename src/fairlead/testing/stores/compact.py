@@ -11,7 +11,16 @@ from fairlead.model.event import Event
 from fairlead.model.instant import DAY, HOUR
 from fairlead.model.task import Status
 from fairlead.store.base import Booking, Reading, Store
-from fairlead.testing.stores.builders import attempt, change, ended, put, ready, undone, waits
+from fairlead.testing.stores.builders import (
+    attempt,
+    change,
+    ended,
+    put,
+    ready,
+    start,
+    undone,
+    waits,
+)
 from fairlead.testing.stores.kept import decision, numbers
 
 THEN = 100 * DAY + 5 * HOUR
@@ -32,12 +41,14 @@ class CompactCases:
             "env": {"A": "b"},
             "meta": {"x": 1},
             "depth": 2,
+            "attempts": 2,
         }
         old = ended("old", 1, THEN - 1, **said)
         gone = ended("gone", 2, 5, Status.CANCELED, reason="cleared", **said)
         young = ended("young", 3, THEN, **said)
         put(store, old, gone, young, ready("a", 4, **said))
         with store.write() as writing:
+            assert writing.number("fence", 2) == 1
             writing.put_attempts([attempt(old, 1, ended_at=3), attempt(young, 2, ended_at=3)])
         with store.write() as writing:
             assert writing.compact(THEN)["tasks"] == 2
@@ -47,7 +58,7 @@ class CompactCases:
                 assert found is not None
                 assert (found.id, found.status, found.depth) == (name, status, 2)
                 assert (found.prompt, found.title, found.reason) == ("", "", "")
-                assert (found.env, found.meta) == ({}, {})
+                assert (found.env, "x" in found.meta) == ({}, False)
                 assert reading.attempts(name) == []
             assert reading.statuses(["old", "gone"]) == {
                 "old": Status.DONE,
@@ -147,6 +158,17 @@ class CompactCases:
             assert len(reading.attempts("old")) == 1
             assert numbers(reading.events(task="old")) == [1]
             assert len(reading.usage("all", None)) == 2
+
+    def test_a_lane_that_ended_is_told_after_compacting(self, store: Store) -> None:
+        a = ready("a", 1)
+        put(store, a)
+        with store.read() as reading:
+            before = reading.version()
+        start(store, a)
+        with store.write() as writing:
+            writing.compact(THEN)
+        with store.read() as reading:
+            assert reading.lanes_changed(before) == {a.task.lane}
 
     def test_tallies_and_names_stay_right(self, store: Store) -> None:
         put(store, ready("r", 9), ended("a", 1, 5, parent="r"), ended("b", 2, THEN, parent="r"))

@@ -85,7 +85,7 @@ class LaneCases:
         with store.read() as reading:
             found = keys(reading)
             for name, value in fields.items():
-                wanted = tuple(sorted(set(value))) if isinstance(value, tuple) else value
+                wanted: Any = tuple(sorted(set(value))) if isinstance(value, tuple) else value
                 assert LaneKey(**{name: wanted}) in found, name
             assert KEY in found
             assert KEY._replace(parallel=False) in found

@@ -57,7 +57,7 @@ HAPPENED: dict[str, Any] = {
     "reason": "failed: exit 1 (attempt 2 of 2) – „ende“",
     "stop_requested": "timeout",
     "artifacts_missing": ("é.md",),
-    "source_hold": "blocked by #7",
+    "source_hold": "blocked by item seven",
     "paused": True,
 }
 
