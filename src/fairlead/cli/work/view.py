@@ -7,10 +7,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.output import about, cut, has_colour, listed, paint, safe, width
+from fairlead.model.instant import parse_instant
 
 if TYPE_CHECKING:
     from fairlead.daemon.main import Daemon
+    from fairlead.model.instant import Instant
     from fairlead.service.desk import Desk
+    from fairlead.service.holding import Progress
 
 #: How often something is drawn.
 DRAW_SECONDS = 0.25
@@ -123,23 +126,50 @@ def screen_lines(daemon: Daemon, desk: Desk, title: str) -> list[str]:
 
     told = status.status(desk)
     running, cap = told["running"], told["capacity"]["cap"] or len(told["running"])
-    queued, parked = told["queued"]["total"], told["parked"]
-    head = f"{title}   {len(running)} of {cap} slots · {queued} queued · {parked} parked"
-    lines = [paint(head, "bold"), ""]
+    head = f"{len(running)} of {cap} slots · {told['queued']['total']} queued"
+    parked = f" · {told['parked']} parked" if told["parked"] else ""
     news = {member.task.id: member.news for member in daemon.crew.members.values()}
-    for each in running:
-        note = news[each["id"]].note if each["id"] in news else ""
-        lines.append(_slot(each, note))
+    lines = [paint(f"{title}   {head}{parked}", "bold"), ""]
+    lines += [_slot(each, news.get(each["task"]), desk.now()) for each in running]
     lines += [paint("  · free", "dim")] * max(0, min(12, cap - len(running)))
-    lines.append("")
-    lines += [f"  {safe(code):<12} {number:>3} held" for code, number in told["by_hold"].items()]
-    for pool in told["pools"]:
-        if pool.get("until"):
-            lines.append(paint(f"  pool {pool['name']} cools down until {pool['until']}", "yellow"))
-    return lines
+    return [*lines, "", *_projects(desk), "", *_waits(told)]
 
 
-def _slot(each: dict[str, Any], note: str) -> str:
-    age = about(int(each.get("running_for", 0) or 0))
-    words = cut(note, max(10, width() - 48))
-    return f"  {paint('▶', 'green')} {each['id']:<14} {each['project']:<9} {age:>6}  {words}"
+def _slot(each: dict[str, Any], news: Progress | None, now: Instant) -> str:
+    age = about(now - parse_instant(each["leased_at"])).replace("less than 1s", "0s")
+    tokens = each["tokens"] or (news.tokens and news.tokens[0] + news.tokens[1] if news else 0)
+    words = cut(each["title"] or (news.note if news else ""), max(10, width() - 52))
+    name = f"{safe(each['task']):<12} {safe(each['project']):<8}"
+    return f"  {paint('▶', 'green')} {name} {age:>8}  {tokens or 0:>7} tok  {safe(words)}"
+
+
+def _projects(desk: Desk) -> list[str]:
+    """How far each project is, and what its weight is."""
+    with desk.store.read() as reading:
+        tallies, projects = reading.tallies(), reading.projects()
+    found = []
+    for name, project in projects.items():
+        mine = [each for each in tallies if each.project == name]
+        total = sum(each.count for each in mine)
+        done = sum(each.count for each in mine if each.status == "done")
+        if total:
+            part = done * _BAR // total
+            bar = paint("█" * part, "cyan") + paint("░" * (_BAR - part), "dim")
+            found.append(f"  {safe(name):<8} weight {project.weight}  {bar} {done} of {total} done")
+    return found
+
+
+def _waits(told: dict[str, Any]) -> list[str]:
+    """What waits, by the rule that holds it."""
+    found = [
+        f"  {number:>3} wait: {safe(cut(reason, width() - 14))}"
+        for reason, number in _reasons(told).items()
+    ]
+    return found[:6]
+
+
+def _reasons(told: dict[str, Any]) -> dict[str, int]:
+    reasons: dict[str, int] = {}
+    for held in told["holds"]:
+        reasons[held["reason"]] = reasons.get(held["reason"], 0) + held["count"]
+    return reasons
