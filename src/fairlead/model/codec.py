@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import json
 import types
+from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
+from operator import attrgetter
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 
 def encode(value: Any) -> Any:
     """A value as JSON has it; fields that have their default are left out."""
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Fraction):
-        return str(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {
-            name: encode(held)
-            for name, default in _defaults(type(value))
-            if (held := getattr(value, name)) != default
-        }
-    if isinstance(value, dict):
-        return {str(key): encode(held) for key, held in value.items()}
-    if isinstance(value, tuple | list):
-        return [encode(held) for held in value]
-    return value
+    return _encoder(type(value))(value)
 
 
 def decode(kind: Any, document: Any) -> Any:
@@ -56,8 +44,47 @@ def decode(kind: Any, document: Any) -> Any:
 
 def canonical(document: Any) -> bytes:
     """One way to write a document: sorted keys, no spaces, UTF-8."""
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8", "surrogatepass")
+    return _write(document).encode("utf-8", "surrogatepass")
+
+
+_write = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, check_circular=False
+).encode
+
+
+def _find_encoder(kind: Any) -> Callable[[Any], Any]:
+    if issubclass(kind, Enum):
+        return attrgetter("value")
+    if issubclass(kind, Fraction):
+        return str
+    if is_dataclass(kind):
+        return partial(_fields, _defaults(kind))
+    if issubclass(kind, dict):
+        return lambda value: {str(key): encode(held) for key, held in value.items()}
+    if issubclass(kind, tuple | list) and not _is_plain(kind):
+        return lambda value: [_encoder(type(held))(held) for held in value]
+    return lambda value: value
+
+
+#: How values of one type are written; found once, because snapshots hold thousands.
+_encoder: Callable[[Any], Callable[[Any], Any]] = cache(_find_encoder)
+
+
+def _fields(defaults: tuple[tuple[str, Any], ...], value: Any) -> dict[str, Any]:
+    return {
+        name: _encoder(type(held))(held)
+        for name, default in defaults
+        if (held := getattr(value, name)) != default
+    }
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether JSON has everything that a type may hold: such a tuple is written as it is."""
+    if kind in (str, int, float, bool, type(None), Ellipsis):
+        return True
+    if hasattr(kind, "_fields"):
+        return all(_is_plain(each) for each in _hints(kind).values())
+    return bool(get_args(kind)) and all(_is_plain(each) for each in get_args(kind))
 
 
 def _tuple(parts: tuple[Any, ...], document: list[Any]) -> tuple[Any, ...]:
@@ -66,13 +93,11 @@ def _tuple(parts: tuple[Any, ...], document: list[Any]) -> tuple[Any, ...]:
     return tuple(decode(kind, each) for kind, each in zip(parts, document, strict=True))
 
 
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+#: The types of a class's fields.
+_hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
-@cache
-def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
+def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
     """Field names with their defaults; a mapping or tuple made anew counts as empty."""
     found = []
     for each in fields(kind):

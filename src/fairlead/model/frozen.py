@@ -22,9 +22,7 @@ class Layout(NamedTuple):
     setters: list[Callable[[Any, Any], None]]
 
 
-@cache
-def layout(kind: type) -> Layout:
-    """How values of this class are laid out."""
+def _layout(kind: Any) -> Layout:
     found = fields(kind)
     names = [each.name for each in found]
     blank = [
@@ -34,6 +32,10 @@ def layout(kind: type) -> Layout:
     setters = [kind.__dict__[name].__set__ for name in names]
     places = {name: place for place, name in enumerate(names)}
     return Layout(places, blank, attrgetter(*names), setters)
+
+
+#: How values of a class are laid out.
+layout: Callable[[Any], Layout] = cache(_layout)
 
 
 def filled(kind: type[T], row: list[Any]) -> T:

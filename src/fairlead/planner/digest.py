@@ -13,9 +13,9 @@ from fairlead.policy.policy import Policy
 def digests(snapshot: Snapshot, policy: Policy, plan: Plan) -> dict[str, str]:
     """Of snapshot, policy and plan, over canonical JSON."""
     return {
-        "snapshot": _digest(canonical(encode(snapshot))),
+        "snapshot": digest(canonical(encode(snapshot))),
         "policy": policy.digest(),
-        "plan": _digest(plan_bytes(plan)),
+        "plan": digest(plan_bytes(plan)),
     }
 
 
@@ -24,5 +24,6 @@ def plan_bytes(plan: Plan) -> bytes:
     return canonical(plan.document() | {"clocks": plan.clocks.document()})
 
 
-def _digest(data: bytes) -> str:
+def digest(data: bytes) -> str:
+    """The name of what these bytes say."""
     return hashlib.sha256(data).hexdigest()

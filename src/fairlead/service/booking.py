@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from operator import add
+from typing import Any
+
 from fairlead.lifecycle.usage import Tokens, clock_correction, counted, minute_of, percentile70
 from fairlead.model.frozen import changed
 from fairlead.model.instant import Instant
@@ -35,7 +38,8 @@ class Books:
 
     def __init__(self, tx: Writing, policy: Policy, now: Instant) -> None:
         self._tx, self._policy, self._now = tx, policy, now
-        self._sums: dict[str, Booking] = {}
+        self._sums: dict[str, list[int]] = {}  # scope -> four counters, usd, starts, completions
+        self._scopes: dict[tuple[str, str | None, str | None], tuple[str, ...]] = {}
         self._clocks: dict[str, int] = {}  # project -> by how much its clock moves
         self._learn: set[tuple[str, str, str | None]] = set()
         self._attempts: dict[str, Attempt] = {}
@@ -61,8 +65,12 @@ class Books:
         tokens: tuple[int, int, int, int] | None,
         usd: int | None,
         ended: bool,
+        **changes: Any,
     ) -> Attempt:
-        """An attempt's totals so far; only what is new is booked, and its clock corrected."""
+        """An attempt's totals so far; only what is new is booked, and its clock corrected.
+
+        `changes` are what else has become of the attempt.
+        """
         totals = attempt.tokens
         if tokens is not None:
             totals = tuple(map(max, tokens, attempt.tokens))  # type: ignore[assignment]
@@ -77,7 +85,7 @@ class Books:
         if received != attempt.charged:
             by = clock_correction(attempt.charged, received, attempt.weight, ended=True)
             self._clocks[task.project] = self._clocks.get(task.project, 0) + by
-        found = changed(attempt, tokens=totals, usd=cost, charged=received)
+        found = changed(attempt, tokens=totals, usd=cost, charged=received, **changes)
         self._attempts[attempt.lease] = found
         return found
 
@@ -88,7 +96,13 @@ class Books:
     def close(self) -> None:
         """Write everything."""
         self._tx.put_attempts(list(self._attempts.values()))
-        self._tx.book(list(self._sums.values()))
+        minute = minute_of(self._now)
+        self._tx.book(
+            [
+                Booking(scope, minute, (held[0], held[1], held[2], held[3]), *held[4:])
+                for scope, held in self._sums.items()
+            ]
+        )
         if self._clocks:
             projects = self._tx.projects()
             moved = {
@@ -108,17 +122,14 @@ class Books:
         starts: int = 0,
         completions: int = 0,
     ) -> None:
-        minute = minute_of(self._now)
-        for scope in scopes_of(self._tx, task):
-            held = self._sums.get(scope) or Booking(scope, minute)
-            self._sums[scope] = Booking(
-                scope,
-                minute,
-                tuple(map(sum, zip(held.tokens, tokens, strict=True))),  # type: ignore[arg-type]
-                held.usd + usd,
-                held.starts + starts,
-                held.completions + completions,
-            )
+        more = (*tokens, usd, starts, completions)
+        place = (task.project, task.pool, task.group)
+        scopes = self._scopes.get(place)
+        if scopes is None:
+            scopes = self._scopes[place] = scopes_of(self._tx, task)
+        for scope in scopes:
+            held = self._sums.get(scope)
+            self._sums[scope] = list(map(add, held, more)) if held else list(more)
 
     def _learned(self, project: str, kind: str, agent: str | None) -> History:
         rows = self._tx.recent(project, kind, agent, SAMPLES)

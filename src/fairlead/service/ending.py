@@ -7,7 +7,6 @@ from typing import Any
 
 from fairlead.lifecycle import cooldown
 from fairlead.model.event import Happening
-from fairlead.model.frozen import changed
 from fairlead.model.instant import Instant, Micros
 from fairlead.model.resources import Pool
 from fairlead.model.task import Outcome, Task
@@ -45,15 +44,16 @@ def end_attempt(
     """The attempt ends as the transition table says."""
     found = journal.happen(task, happening, detail=report.detail, park=park)
     assert found.outcome is not None
-    ended = books.use(attempt, task, report.tokens, report.usd, ended=True)
-    books.keep(
-        changed(
-            ended,
-            ended_at=journal.now,
-            outcome=str(found.outcome),
-            detail=report.detail,
-            result=report.result if report.result is not None else ended.result,
-        )
+    ended = books.use(
+        attempt,
+        task,
+        report.tokens,
+        report.usd,
+        ended=True,
+        ended_at=journal.now,
+        outcome=found.outcome.value,
+        detail=report.detail,
+        result=report.result if report.result is not None else attempt.result,
     )
     if found.outcome is Outcome.SUCCEEDED:
         books.complete(task)

@@ -95,7 +95,7 @@ class Journal:
         """Place a queued task; one that has just become ready is ready since now, or its timer."""
         placed = place(self.tx, task, self.policy, self.now)
         if task.status is Status.QUEUED and not placed.wait and task.ready_since is None:
-            placed = Placed(_ready(task, self.now))
+            placed = Placed(ready_at(task, self.now))
         return placed
 
     def _write(self) -> None:
@@ -109,6 +109,8 @@ class Journal:
     def _follow(self, name: str) -> None:
         """A task has ended: what waits for it may be ready, or held, or canceled with it."""
         names = self.tx.dependents(name)
+        if not names:
+            return
         ended = self.tx.statuses([name])[name]
         cancels = ended is not Status.DONE and self.policy.readiness.upstream == "cancel"
         for task in self.tx.tasks(names).values():
@@ -120,7 +122,7 @@ class Journal:
             self.keep(task)
 
 
-def _ready(task: Task, now: Instant) -> Task:
+def ready_at(task: Task, now: Instant) -> Task:
     """A task that has just become ready: since its last timer, if that is what it waited for."""
     named = task.needs or task.parent or task.artifacts or task.source_hold
     timers = max(task.created_at, task.not_before or 0, task.backoff_until or 0)

@@ -61,7 +61,7 @@ SELECT min(due_at) FROM tasks WHERE wait = ? AND wait <> '' AND due_at IS NOT NU
 -- name: insert_task
 INSERT INTO tasks ({task}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: stands
-SELECT seq, lane, status, wait, project, kind FROM tasks WHERE id = ?
+SELECT lane, status, wait, project, kind FROM tasks WHERE id = ?
 -- name: save_task
 UPDATE tasks SET status = ?, lane = ?, wait = ?, due_at = ?, created_at = ?, ready_since = ?,
     ended_at = ?, failures = ?, attempts = ?, facts = ? WHERE seq = ?

@@ -30,7 +30,6 @@ from fairlead.store.sqlite.rows import (
     attempt_of,
     booking_of,
     dump,
-    entry_of,
     key_of,
     key_text,
     lease_of,
@@ -114,8 +113,8 @@ class SqliteReading:
 
     def lanes(self, age_from: str, window: int) -> tuple[Lane, ...]:
         entries: dict[int, list[Entry]] = {}
-        for lane, *entry in self._rows(f"heads_{age_from}", window):
-            entries.setdefault(lane, []).append(entry_of(entry))
+        for row in self._rows(f"heads_{age_from}", window):
+            entries.setdefault(row[0], []).append(Entry._make(row[1:]))
         rows = self._rows("lanes")
         return tuple([_lane(key, ready, entries[lane], age_from) for lane, key, ready in rows])
 
@@ -123,7 +122,7 @@ class SqliteReading:
         row = self._row("lane", key_text(key))
         if row is None:
             return None
-        entries = [entry_of(entry) for entry in self._rows(f"window_{age_from}", row[0], window)]
+        entries = [Entry._make(entry) for entry in self._rows(f"window_{age_from}", row[0], window)]
         return _lane(row[1], row[2], entries, age_from)
 
     def lanes_changed(self, since: int) -> set[LaneKey]:

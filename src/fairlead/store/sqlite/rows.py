@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from functools import lru_cache
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from fairlead.model.codec import decode, encode
-from fairlead.model.lane import Entry, LaneKey
+from fairlead.model.frozen import filled, layout
+from fairlead.model.lane import LaneKey
 from fairlead.model.task import Lease, Status, Task
 from fairlead.store.base import Attempt, Booking, Placed
 from fairlead.store.sqlite.errors import Damaged
@@ -35,9 +37,8 @@ TASK_COLUMNS = (
 _LEASED = ("detail", "session", "note", "host", "pid", "pid_started", "workspace", "started_at")
 
 
-def dump(value: Any) -> str:
-    """JSON without spaces."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+#: JSON without spaces.
+dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
 
 
 def parse(text: str) -> Any:
@@ -48,16 +49,25 @@ def parse(text: str) -> Any:
         raise Damaged(f"a value that is not JSON ({error})") from error
 
 
+_read_facts, _no_facts = attrgetter(*_FACTS), tuple(_FACTS.values())
+_read_body, _no_body = attrgetter(*_BODY), tuple(_BODY.values())
+
+
 def facts_of(task: Task) -> str:
     """What has happened to a task, as JSON; what did not is left out."""
-    said = {name: held for name, empty in _FACTS.items() if (held := getattr(task, name)) != empty}
-    return dump(said) if said else "{}"
+    held = _read_facts(task)
+    return "{}" if held == _no_facts else _said(_FACTS, held)
 
 
 def body_of(task: Task) -> str:
     """What a task says, as JSON; what it does not say is left out."""
-    said = {name: held for name, empty in _BODY.items() if (held := getattr(task, name)) != empty}
-    return dump(said) if said else "{}"
+    held = _read_body(task)
+    return "{}" if held == _no_body else _said(_BODY, held)
+
+
+def _said(empty: dict[str, Any], held: tuple[Any, ...]) -> str:
+    pairs = zip(empty.items(), held, strict=True)
+    return dump({name: value for (name, nothing), value in pairs if value != nothing})
 
 
 def task_row(placed: Placed, lane: int | None) -> tuple[Any, ...]:
@@ -71,37 +81,43 @@ def task_row(placed: Placed, lane: int | None) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+#: Columns of a row that are fields of a task as they are.
+_FIELDS = {
+    "seq": 0, "id": 1, "project": 2, "kind": 3, "created_at": 8, "ready_since": 9, "ended_at": 10,
+    "estimate_tokens": 11, "priority": 12, "depth": 13, "failures": 14, "attempts": 15,
+    "agent": 16, "pool": 17, "group": 18, "parent": 19, "prompt": 22,
+}  # fmt: skip
+_PLACES = layout(Task).places
+_BLANK = tuple(layout(Task).blank)
+_WIDTH = len(TASK_COLUMNS.split(","))
+_in_order = itemgetter(*[_FIELDS.get(name, _WIDTH + at) for name, at in _PLACES.items()])
+_STATUS, _LEASE = _PLACES["status"], _PLACES["lease"]
+
+
 def task_of(row: tuple[Any, ...], lease: Lease | None = None) -> Task:
     """A task from its row."""
-    facts = parse(row[20]) if row[20] != "{}" else {}
-    body = parse(row[21]) if row[21] != "{}" else {}
-    for name in _LISTS:
-        for part in (facts, body):
-            if name in part:
-                part[name] = tuple(part[name])
-    return Task(
-        id=row[1], seq=row[0], project=row[2], kind=row[3], status=Status(row[4]),
-        created_at=row[8], ready_since=row[9], ended_at=row[10], estimate_tokens=row[11],
-        priority=row[12], depth=row[13], failures=row[14], attempts=row[15], agent=row[16],
-        pool=row[17], group=row[18], parent=row[19], prompt=row[22], lease=lease, **facts, **body,
-    )  # fmt: skip
+    held = list(_in_order(row + _BLANK))
+    held[_STATUS] = Status(row[4])
+    held[_LEASE] = lease
+    for text in (row[20], row[21]):
+        if text != "{}":
+            for name, value in parse(text).items():
+                held[_PLACES[name]] = tuple(value) if name in _LISTS else value
+    return filled(Task, held)
 
 
+@lru_cache(4096)
 def key_text(key: LaneKey) -> str:
     """A lane's key as it is kept."""
     return dump(key)
 
 
+@lru_cache(4096)
 def key_of(text: str) -> LaneKey:
     """A lane's key from what is kept."""
     parts = parse(text)
     parts[8], parts[10] = tuple(parts[8]), tuple(parts[10])
     return LaneKey(*parts)
-
-
-def entry_of(row: Iterable[Any]) -> Entry:
-    """A lane's task from (id, seq, created_at, ready_since, estimate)."""
-    return Entry(*row)
 
 
 ATTEMPT_COLUMNS = (
@@ -118,13 +134,13 @@ _ATTEMPT_EMPTY = {
 }  # fmt: skip
 
 
+_read_attempt_body = attrgetter(*_ATTEMPT_BODY)
+
+
 def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
     """An attempt as it is kept."""
-    body = {
-        name: held
-        for name in _ATTEMPT_BODY
-        if (held := getattr(attempt, name)) != _ATTEMPT_EMPTY.get(name)
-    }
+    held = zip(_ATTEMPT_BODY, _read_attempt_body(attempt), strict=True)
+    body = {name: value for name, value in held if value != _ATTEMPT_EMPTY.get(name)}
     return (
         attempt.fence, attempt.lease, attempt.task, attempt.project, attempt.kind, attempt.agent,
         attempt.number, attempt.worker, attempt.leased_at, attempt.expires_at, attempt.ended_at,
@@ -132,13 +148,26 @@ def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+#: Columns of a row that are fields of an attempt as they are.
+_ATTEMPT_FIELDS = {
+    "fence": 0, "lease": 1, "task": 2, "project": 3, "kind": 4, "agent": 5, "number": 6,
+    "worker": 7, "leased_at": 8, "expires_at": 9, "ended_at": 10, "outcome": 11, "usd": 16,
+}  # fmt: skip
+_ATTEMPT_PLACES = layout(Attempt).places
+_ATTEMPT_BLANK = tuple(layout(Attempt).blank)
+_ATTEMPT_WIDTH = len(ATTEMPT_COLUMNS.split(","))
+_attempt_in_order = itemgetter(
+    *[_ATTEMPT_FIELDS.get(name, _ATTEMPT_WIDTH + at) for name, at in _ATTEMPT_PLACES.items()]
+)
+
+
 def attempt_of(row: tuple[Any, ...]) -> Attempt:
     """An attempt from its row."""
-    return Attempt(
-        fence=row[0], lease=row[1], task=row[2], project=row[3], kind=row[4], agent=row[5],
-        number=row[6], worker=row[7], leased_at=row[8], expires_at=row[9], ended_at=row[10],
-        outcome=row[11], tokens=tuple(row[12:16]), usd=row[16], **parse(row[17]),
-    )  # fmt: skip
+    held = list(_attempt_in_order(row + _ATTEMPT_BLANK))
+    held[_ATTEMPT_PLACES["tokens"]] = row[12:16]
+    for name, value in parse(row[17]).items():
+        held[_ATTEMPT_PLACES[name]] = value
+    return filled(Attempt, held)
 
 
 def lease_of(attempt: Attempt) -> Lease:
@@ -165,6 +194,7 @@ def text_of(value: Any) -> str:
     return dump(encode(value))
 
 
+@lru_cache(4096)
 def value_of(kind: Any, text: str) -> Any:
-    """A small value from its JSON."""
+    """A small frozen value from its JSON."""
     return decode(kind, parse(text))

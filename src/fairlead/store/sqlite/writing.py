@@ -33,8 +33,9 @@ class SqliteWriting(SqliteReading):
         super().__init__(connection)
         self._lane_ids: dict[LaneKey, int] = {}
         self._lane_deltas: dict[int, int] = {}
-        self._tally_deltas: dict[tuple[str, str, str, str], int] = {}
+        self._tally_deltas: dict[tuple[Any, ...], int] = {}  # status, wait, project, kind
         self._version: int | None = None
+        self._stood: dict[str, tuple[Any, ...]] = {}  # id -> lane, status, wait, project, kind
 
     def _do(self, name: str, *values: Any) -> None:
         self._touch()
@@ -59,7 +60,7 @@ class SqliteWriting(SqliteReading):
         for placed in tasks:
             task = placed.task
             lane = self._enters(task, placed.wait)
-            self._tally(task.status.value, placed.wait, task.project, task.kind, 1)
+            self._tally((task.status.value, placed.wait, task.project, task.kind), 1)
             rows.append(task_row(placed, lane))
             if task.needs or task.parent is not None:
                 needs += _needs(task)
@@ -104,19 +105,23 @@ class SqliteWriting(SqliteReading):
     def _moves(self, placed: Placed) -> int | None:
         """Where a known task goes: its old lane loses it, the new one gets it."""
         task = placed.task
-        row = self._row("stands", task.id)
-        if row is None:
+        stood = self._stood.pop(task.id, None) or self._row("stands", task.id)
+        if stood is None:
             raise KeyError(task.id)
-        _, lane, status, wait, project, kind = row
+        lane, before = stood[0], stood[1:]
         if lane is not None:
             self._lane_deltas[lane] = self._lane_deltas.get(lane, 0) - 1
-        before, after = (status, wait, project, kind), (
-            task.status.value, placed.wait, task.project, task.kind,
-        )  # fmt: skip
+        after = (task.status.value, placed.wait, task.project, task.kind)
         if before != after:
-            self._tally(*before, -1)
-            self._tally(*after, 1)
+            self._tally(before, -1)
+            self._tally(after, 1)
         return self._enters(task, placed.wait)
+
+    def _with_leases(self, rows: list[tuple[Any, ...]]) -> list[Task]:
+        """Tasks from rows; where they stand is remembered for when they are saved."""
+        for row in rows:
+            self._stood[row[1]] = (row[5], row[4], row[6], row[2], row[3])
+        return super()._with_leases(rows)
 
     def _enters(self, task: Task, wait: str) -> int | None:
         if wait or task.status is not Status.QUEUED:
@@ -137,8 +142,7 @@ class SqliteWriting(SqliteReading):
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
-    def _tally(self, status: str, wait: str, project: str, kind: str, by: int) -> None:
-        cell = (status, wait, project, kind)
+    def _tally(self, cell: tuple[Any, ...], by: int) -> None:
         self._tally_deltas[cell] = self._tally_deltas.get(cell, 0) + by
 
     def flush(self) -> None:
@@ -158,7 +162,7 @@ class SqliteWriting(SqliteReading):
                 else:
                     self._lower(row)
 
-    def _lower(self, row: tuple[str, str, str, str, int]) -> None:
+    def _lower(self, row: tuple[Any, ...]) -> None:
         self._connection.execute(
             "UPDATE tallies SET count = count + ? "
             "WHERE status = ? AND wait = ? AND project = ? AND kind = ?",
