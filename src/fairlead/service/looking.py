@@ -53,10 +53,18 @@ def look_and_plan(
     now: Instant,
     asker: Asker | None = None,
     window: int = WINDOW,
+    ahead: bool = False,
 ) -> Seen:
-    """Look, then plan; a plan that used up a lane's window is made again with a larger one."""
+    """Look, then plan; a plan that used up a lane's window is made again with a larger one.
+
+    `ahead`: with what a round would bring in first, for those who may not write.
+    """
     attempts = {attempt.task: attempt for attempt in reading.open_attempts()}
     snapshot = look(desk, reading, policy, now, attempts, asker, window)
+    if ahead:
+        from fairlead.service.arriving import with_arrivals
+
+        snapshot = with_arrivals(desk, reading, policy, now, snapshot)
     widened: set[LaneKey] = set()
     while True:
         try:

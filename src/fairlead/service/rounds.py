@@ -75,7 +75,7 @@ def commit(
 def preview(desk: Desk, reading: Reading) -> tuple[Snapshot, Plan, Policy]:
     """The plan that a round would make now; changes nothing."""
     policy = desk.policy_for_reading(reading)
-    seen = look_and_plan(desk, reading, policy, desk.now())
+    seen = look_and_plan(desk, reading, policy, desk.now(), ahead=True)
     return seen.snapshot, seen.plan, policy
 
 

@@ -37,12 +37,14 @@ def why(desk: Desk, task_id: str) -> dict[str, Any]:
 def _queued(desk: Desk, reading: Reading, policy: Policy, now: Instant, task: Task) -> Why:
     named = (*task.needs, task.parent) if task.parent else task.needs
     subject = waits_of(task, reading.statuses(named)) or Waiting(task.lane, task.entry)
-    snapshot = look_and_plan(desk, reading, policy, now, window=WINDOW_ALL).snapshot
+    seen = look_and_plan(desk, reading, policy, now, window=WINDOW_ALL, ahead=True)
+    others = tuple(each for each in seen.snapshot.waiting if each.entry.task != task.id)
+    snapshot = replace(seen.snapshot, waiting=others)
     placed = reading.placed(task.id)
     waits = placed is not None and bool(placed.wait)
     near = _widened(snapshot, reading, policy, task.project, WINDOW_OWN)
     if waits and _fits(near, subject, policy):
-        near = replace(near, waiting=(subject,))
+        near = replace(near, waiting=(*others, subject))
     found = explain(near, policy, now, subject)
     if waits or found.position is not None or _all_read(near, task.project):
         return found

@@ -22,6 +22,7 @@ class Holds:
         self.snapshot, self.plan, self.policy = preview(desk, reading)
         self.picked = frozenset(pick.task for pick in self.plan.picks)
         self._reading = reading
+        self.arrived = {each.entry.task: each for each in self.snapshot.waiting}
         self._lanes = self._by_lane()
 
     def of(self, placed: Iterable[Placed]) -> dict[str, Hold | None]:
@@ -43,7 +44,7 @@ class Holds:
     def _hold(self, placed: Placed, statuses: dict[str, Status]) -> Hold | None:
         task = placed.task
         if placed.wait:
-            waiting = waits_of(task, statuses)
+            waiting = self.arrived.get(task.id) or waits_of(task, statuses)
             now = self.plan.now
             hold = next(readiness.waits(waiting, self.policy, now), None) if waiting else None
             if hold is not None:
@@ -52,7 +53,8 @@ class Holds:
 
     def _by_lane(self) -> dict[LaneKey, Hold]:
         """Every lane that is left over has a hold of its own; its first task tells which lane."""
-        keys = {entry.task: lane.key for lane in self.snapshot.lanes for entry in lane.by_ready}
+        keys = {name: each.lane for name, each in self.arrived.items()}
+        keys |= {entry.task: lane.key for lane in self.snapshot.lanes for entry in lane.by_ready}
         return {
             keys[held.tasks[0]]: held.hold
             for held in self.plan.holds

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from fairlead.model.errors import Invalid, NotFound, did_you_mean
-from fairlead.model.task import Status
+from fairlead.model.task import Status, Task
 from fairlead.planner.readiness import GATE, SENTENCES
 from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk
@@ -49,7 +49,8 @@ def list_tasks(
     which = Filter(_statuses(status), project, kind, group)
     with desk.store.read() as reading:
         holds = Holds(desk, reading)
-        found = _matching(reading, which, holds, held_by, after)
+        size = PAGE if limit is None else min(PAGE, limit + 1)
+        found = _matching(reading, which, holds, held_by, after, size)
         page = list(found if limit is None else islice(found, limit + 1))
         more = limit is not None and len(page) > limit
         page = page[:limit]
@@ -82,12 +83,12 @@ def show(desk: Desk, task: str) -> dict[str, Any]:
     }
 
 
-def every(reading: Reading, which: Filter, after: int = 0) -> Iterator[Placed]:
-    """All tasks that fit, page by page, in the order of `seq`."""
-    while page := reading.listing(which, after, PAGE):
+def every(reading: Reading, which: Filter, after: int = 0, size: int = PAGE) -> Iterator[Placed]:
+    """All tasks that fit, so many at once, in the order of `seq`."""
+    while page := reading.listing(which, after, size):
         yield from page
         after = page[-1].task.seq
-        if len(page) < PAGE:
+        if len(page) < size:
             break
 
 
@@ -105,18 +106,45 @@ def lineage(reading: Reading, group: str) -> list[str]:
 
 
 def _matching(
-    reading: Reading, which: Filter, holds: Holds, held_by: str | None, after: int
+    reading: Reading, which: Filter, holds: Holds, held_by: str | None, after: int, size: int
 ) -> Iterator[Placed]:
     if held_by is None:
-        return every(reading, which, after)
+        return every(reading, which, after, size)
     codes = SENTENCES if held_by == GATE else (held_by,)
     filters = [replace(which, wait=code) for code in codes if code in SENTENCES]
     lanes = holds.lanes_held_by(held_by)
     if lanes:
         filters.append(replace(which, held_lanes=lanes))
-    pages = [every(reading, each, after) for each in filters]
-    merged = merge(*pages, key=lambda placed: placed.task.seq)
-    return (placed for placed in merged if placed.task.id not in holds.picked)
+    pages = [every(reading, each, after, size) for each in filters]
+    apart = {*holds.picked, *holds.arrived}
+    kept = (each for each in merge(*pages, key=_seq) if each.task.id not in apart)
+    return merge(kept, _arrived(reading, which, holds, held_by, after), key=_seq)
+
+
+def _arrived(
+    reading: Reading, which: Filter, holds: Holds, held_by: str, after: int
+) -> list[Placed]:
+    """Tasks that no longer wait for what the store says, by what holds them instead."""
+    found = [each for name in holds.arrived if (each := reading.placed(name)) is not None]
+    held = holds.of(found)
+    fit = [
+        each
+        for each in found
+        if (hold := held.get(each.task.id)) and held_by in (hold.code, hold.gate)
+        if each.task.seq > after and _fits(which, each.task)
+    ]
+    return sorted(fit, key=_seq)
+
+
+def _fits(which: Filter, task: Task) -> bool:
+    if which.status and task.status not in which.status:
+        return False
+    wanted = ((which.project, task.project), (which.kind, task.kind), (which.group, task.group))
+    return all(asked is None or asked == has for asked, has in wanted)
+
+
+def _seq(placed: Placed) -> int:
+    return placed.task.seq
 
 
 def _statuses(words: Sequence[str]) -> tuple[Status, ...]:

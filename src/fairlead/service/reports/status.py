@@ -57,14 +57,13 @@ def queued(tallies: Iterable[Tally], plan: Plan) -> dict[str, Any]:
     """Queued tasks: total = ready + waiting; held is part of ready."""
     kinds: Counter[str] = Counter()
     projects: Counter[str] = Counter()
-    waiting = 0
     for each in tallies:
         if each.status is Status.QUEUED and each.count:
             kinds[each.kind] += each.count
             projects[each.project] += each.count
-            waiting += each.count if each.wait else 0
     total = kinds.total()
-    held = sum(each.count for each in plan.holds if each.hold.gate != _READINESS)
+    waiting = sum(each.count for each in plan.holds if each.hold.gate == _READINESS)
+    held = sum(each.count for each in plan.holds) - waiting
     return {
         "total": total,
         "ready": total - waiting,
