@@ -46,7 +46,8 @@ def pool_rows(desk: Desk, reading: Reading, policy: Policy | None = None) -> lis
     """Pools with cooldown, cap and what is in flight."""
     policy = policy or desk.policy_for_reading(reading)
     kept, now = reading.pools(), desk.now()
-    in_flight = Counter(task.pool for task in reading.in_flight() if task.pool is not None)
+    flying = reading.in_flight() if reading.open_attempts() else []
+    in_flight = Counter(task.pool for task in flying if task.pool is not None)
     capped = (name[5:] for name in policy.caps if name.startswith("pool:") and name[5:] != "*")
     names = {*kept, *in_flight, *capped, *desk.settings.known_pools()}
     pauses = {pause.scope: pause for pause in reading.pauses()}
