@@ -22,7 +22,7 @@ class Attempts(Queue):
     def __init__(self) -> None:
         super().__init__()
         self._attempts: dict[str, Attempt] = {}
-        self._tries: dict[str, Ordered[tuple[int, int, str]]] = {}  # of a task: number, fence
+        self._tries: dict[str, dict[int, str]] = {}  # of a task: leases by number
         self._fences: dict[int, str] = {}  # whose lease
         self._open: dict[str, str] = {}  # of a task, the lease that has not ended
         self._leases: dict[str, Lease] = {}  # of open attempts, as tasks show them
@@ -35,7 +35,8 @@ class Attempts(Queue):
 
     def attempts(self, task: str) -> list[Attempt]:
         """The attempts of a task, in their order."""
-        return [self._attempts[lease] for _, _, lease in self._tries.get(task, ())]
+        tries = self._tries.get(task, {})
+        return [self._attempts[tries[number]] for number in sorted(tries)]
 
     def open_attempts(self) -> list[Attempt]:
         """Those whose lease has not ended, by fence."""
@@ -76,10 +77,8 @@ class Attempts(Queue):
             raise Refused(f"{name}: fence {attempt.fence} was given to another lease")
         if old is not None and (old.task, old.fence) != (attempt.task, attempt.fence):
             raise Refused(f"{name}: lease {attempt.lease} is that of another attempt")
-        if any(
-            number == attempt.number and lease != attempt.lease
-            for number, _, lease in self._tries.get(attempt.task, ())
-        ):
+        tries = self._tries.get(attempt.task, {})
+        if tries.get(attempt.number, attempt.lease) != attempt.lease:
             raise Refused(f"{name}: it has been made already")
         others = self._open.get(attempt.task, attempt.lease)
         if attempt.ended_at is None and others != attempt.lease:
@@ -104,7 +103,7 @@ class Attempts(Queue):
         lease = attempt.lease
         self._attempts[lease] = attempt
         self._fences[attempt.fence] = lease
-        give(self._tries, attempt.task, (attempt.number, attempt.fence, lease))
+        self._tries.setdefault(attempt.task, {})[attempt.number] = lease
         if attempt.ended_at is None:
             self._open[attempt.task] = lease
             self._leases[lease] = lease_of(attempt)
@@ -118,7 +117,9 @@ class Attempts(Queue):
         lease = attempt.lease
         del self._attempts[lease]
         del self._fences[attempt.fence]
-        take(self._tries, attempt.task, (attempt.number, attempt.fence, lease))
+        del self._tries[attempt.task][attempt.number]
+        if not self._tries[attempt.task]:
+            del self._tries[attempt.task]
         if attempt.ended_at is None:
             del self._open[attempt.task]
             del self._leases[lease]
