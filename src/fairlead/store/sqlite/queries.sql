@@ -7,7 +7,8 @@ SELECT {task} FROM tasks WHERE id IN (SELECT value FROM json_each(?))
 -- name: statuses
 SELECT id, status FROM tasks WHERE id IN (SELECT value FROM json_each(?))
 -- name: in_flight
-SELECT {task} FROM tasks WHERE status IN ('leased', 'running') ORDER BY seq
+SELECT {task} FROM tasks INDEXED BY tasks_live
+WHERE status IN ('leased', 'running', 'parked') AND status IN ('leased', 'running') ORDER BY seq
 -- name: due
 SELECT {task} FROM tasks WHERE due_at <= ? ORDER BY due_at, seq LIMIT ?
 -- name: next_due
@@ -54,7 +55,7 @@ UPDATE lanes SET ready = ready + ?, version = ? WHERE id = ?
 -- name: wait_codes
 SELECT wait, sum(count) FROM tallies WHERE wait <> '' AND count > 0 GROUP BY wait ORDER BY wait
 -- name: wait_first
-SELECT id FROM tasks WHERE wait = ? ORDER BY seq LIMIT 5
+SELECT id FROM tasks WHERE wait = ? AND wait <> '' ORDER BY seq LIMIT 5
 -- name: wait_until
 SELECT min(due_at) FROM tasks WHERE wait = ? AND wait <> '' AND due_at IS NOT NULL
 
@@ -70,8 +71,8 @@ UPDATE tasks SET project = ?, kind = ?, estimate = ?, priority = ?, depth = ?, a
     pool = ?, in_group = ?, parent = ?, body = ?, prompt = ? WHERE seq = ?
 -- name: add_need
 INSERT OR IGNORE INTO needs (needed, task) VALUES (?, ?)
--- name: drop_needs
-DELETE FROM needs WHERE task = ?
+-- name: drop_need
+DELETE FROM needs WHERE needed = ? AND task = ?
 -- name: tally
 INSERT INTO tallies (status, wait, project, kind, count) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET count = count + excluded.count
@@ -84,7 +85,7 @@ SELECT {attempt} FROM attempts WHERE lease = ?
 -- name: attempts
 SELECT {attempt} FROM attempts WHERE task = ? ORDER BY fence
 -- name: open_attempts
-SELECT {attempt} FROM attempts WHERE ended_at IS NULL ORDER BY fence
+SELECT {attempt} FROM attempts INDEXED BY attempts_open WHERE ended_at IS NULL ORDER BY fence
 -- name: open_attempts_of
 SELECT {attempt} FROM attempts WHERE ended_at IS NULL AND task IN (SELECT value FROM json_each(?))
 -- name: ended_attempts

@@ -247,11 +247,18 @@ def _decision(row: tuple[Any, ...]) -> Decision:
     return Decision(number, at, base, policy, planner, lanes, rest, plan, parse(digests))
 
 
+#: Statuses that have an index of their own, and what it takes to be allowed to use it.
+_LIVE = frozenset({Status.LEASED, Status.RUNNING, Status.PARKED})
+_OF_INDEX_LIVE = "status IN ('leased', 'running', 'parked')"
+
+
 def _conditions(which: Filter) -> tuple[str, list[Any]]:
     """The filter as SQL with its values; names of columns are ours, values are bound."""
     found: list[tuple[str, list[Any]]] = []
     if which.status:
         found.append((f"status IN ({_marks(which.status)})", [str(s) for s in which.status]))
+        if _LIVE.issuperset(which.status):
+            found.append((_OF_INDEX_LIVE, []))
     columns = {
         "project": which.project, "kind": which.kind, "in_group": which.group,
         "pool": which.pool, "agent": which.agent, "parent": which.parent,

@@ -82,6 +82,7 @@ class SqliteWriting(SqliteReading):
         self._do_many("save_task", rows)
 
     def rewrite(self, tasks: Sequence[Placed]) -> None:
+        before = self.tasks(task.id for task, _, _ in tasks).values()
         self.save(tasks)
         rows = [
             (
@@ -92,7 +93,7 @@ class SqliteWriting(SqliteReading):
             for task, _, _ in tasks
         ]  # fmt: skip
         self._do_many("rewrite_task", rows)
-        self._do_many("drop_needs", [(task.seq,) for task, _, _ in tasks])
+        self._do_many("drop_need", [need for task in before for need in _needs(task)])
         self._do_many("add_need", [need for task, _, _ in tasks for need in _needs(task)])
 
     def number(self, name: str, count: int = 1) -> int:

@@ -1,0 +1,134 @@
+"""The schema is what its migrations make, and every named statement is used, and by an index."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from fnmatch import fnmatch
+
+import pytest
+
+from fairlead.model.lane import LaneKey
+from fairlead.model.task import Status
+from fairlead.store.base import Filter
+from fairlead.store.sqlite import migrate
+from fairlead.store.sqlite.queries import HERE, migrations, queries
+from fairlead.store.sqlite.reading import SqliteReading
+
+#: Every table whose rows grow with the work; nothing that is asked often reads all of one.
+GROWS = ("tasks", "attempts", "events", "decisions", "needs", "usage")
+#: Once a day, and it is about everything that is old.
+RARE = "compact_*"
+NAMED = re.compile(r"""_(?:rows?|do|do_many)\(\s*f?"([^"]+)"|_queries\[f?"([^"]+)"\]""")
+CHOSEN = re.compile(r"""\("(\w+)" if .* else "(\w+)"\)""")
+
+
+@pytest.fixture
+def connection():
+    connection = sqlite3.connect(":memory:")
+    migrate.apply(connection, 0)
+    yield connection
+    connection.close()
+
+
+def schema(connection: sqlite3.Connection) -> dict[str, str]:
+    """Every table and index by name, without comments and spaces."""
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
+    return {f"{sort} {name}": plain(sql) for sort, name, sql in rows}
+
+
+def plain(sql: str | None) -> str:
+    return " ".join(re.sub(r"--[^\n]*", "", sql or "").split())
+
+
+def test_the_schema_for_reading_is_what_the_migrations_make(connection):
+    read = sqlite3.connect(":memory:")
+    read.executescript((HERE / "schema.sql").read_text(encoding="utf-8"))
+    assert schema(read) == schema(connection)
+    read.close()
+
+
+def test_migrations_are_numbered_without_gaps(connection):
+    numbers = [number for number, _, _ in migrations()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert migrate.schema_of(connection) == migrate.latest() == numbers[-1]
+    assert all(re.fullmatch(r"\d{4}_[a-z_]+", name) for _, name, _ in migrations())
+
+
+def test_every_statement_of_a_migration_is_found():
+    for _, name, text in migrations():
+        found = " ".join(plain(each) for each in migrate.statements(text))
+        assert found == plain(text), name
+
+
+def used() -> set[str]:
+    """Names of statements in the code; a part that is filled in stands as `*`."""
+    found: set[str] = set()
+    for file in ("reading.py", "writing.py"):
+        text = (HERE / file).read_text(encoding="utf-8")
+        names = [name for pair in NAMED.findall(text) for name in pair if name]
+        found |= {re.sub(r"\{[^}]*\}", "*", name) for name in names}
+        for pair in CHOSEN.findall(text):
+            found |= {f"{name}{more}" for name in pair for more in ("", "_of_task")}
+    return found
+
+
+def test_every_named_statement_is_used_and_every_used_one_is_there():
+    names, wanted = set(queries()), used()
+    assert [name for name in names if not any(fnmatch(name, each) for each in wanted)] == []
+    assert [each for each in wanted if not any(fnmatch(name, each) for name in names)] == []
+
+
+def steps(connection: sqlite3.Connection, statement: str) -> list[str]:
+    """How SQLite goes about a statement."""
+    for count in range(40):
+        try:
+            rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}", (None,) * count)
+        except sqlite3.ProgrammingError:
+            continue  # another number of values
+        return [row[3] for row in rows]
+    raise AssertionError(statement)
+
+
+def reads_all(connection: sqlite3.Connection, statement: str) -> list[str]:
+    """The steps that go through a whole table, or a whole index that holds every row of it."""
+    partial = {row[0] for row in connection.execute(PARTIAL)}
+    found = []
+    for step in steps(connection, statement):
+        scan = re.match(r"SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?", step)
+        if scan and scan[1] in GROWS and scan[2] not in partial:
+            found.append(step)
+    return found
+
+
+PARTIAL = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql LIKE '% WHERE %'"
+
+
+@pytest.mark.parametrize("name", [name for name in queries() if not fnmatch(name, RARE)])
+def test_no_statement_reads_a_whole_table(connection, name):
+    assert reads_all(connection, queries()[name]) == []
+
+
+def test_a_statement_that_reads_a_whole_table_is_found(connection):
+    assert reads_all(connection, "SELECT * FROM tasks WHERE kind = ?") == ["SCAN tasks"]
+
+
+@pytest.mark.parametrize(
+    ("which", "index"),
+    [
+        (Filter(wait="artifact"), "tasks_wait"),
+        (Filter(wait="upstream", project="p"), "tasks_wait"),
+        (Filter(status=(Status.PARKED,)), "tasks_live"),
+        (Filter(status=(Status.LEASED, Status.RUNNING)), "tasks_live"),
+        (Filter(group="g", status=(Status.QUEUED,)), "tasks_group"),
+        (Filter(parent="p"), "tasks_parent"),
+        (Filter(held_lanes=(LaneKey(),)), "tasks_lane"),
+    ],
+)
+def test_a_listing_uses_the_index_of_what_is_asked(connection, which, index):
+    seen: list[str] = []
+    connection.set_trace_callback(seen.append)
+    SqliteReading(connection).listing(which)
+    connection.set_trace_callback(None)
+    statement = next(each for each in seen if " FROM tasks WHERE seq" in each)
+    assert f"INDEX {index}" in " ".join(steps(connection, statement))
