@@ -99,7 +99,7 @@ def _knob(name: str, usual: float) -> float:
 
 
 def _tell(what: dict[str, object]) -> None:
-    print(json.dumps(what), flush=True)
+    os.write(1, (json.dumps(what) + "\n").encode())  # no buffer: a signal may come in between
 
 
 def _interrupted(*_: object) -> None:
