@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fairlead.app import Fairlead
     from fairlead.model.errors import FairleadError, Invalid, NotFound, Refused, TryLater
     from fairlead.model.plan import Hold, Pick, Plan
     from fairlead.model.project import Budget, Group, Project
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Budget",
+    "Fairlead",
     "FairleadError",
     "Group",
     "Hold",
@@ -50,6 +52,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "fairlead.app": ("Fairlead",),
     "fairlead.model.errors": ("FairleadError", "Invalid", "NotFound", "Refused", "TryLater"),
     "fairlead.model.plan": ("Hold", "Pick", "Plan"),
     "fairlead.model.project": ("Budget", "Group", "Project"),

@@ -1,0 +1,143 @@
+"""What the ends of processes mean for their tasks, and what limits do."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.daemon.world import World, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+
+def test_a_command_that_does_not_exist_is_parked_after_three_launches(world: World) -> None:
+    world.policy('retry.base = "0s"\nretry.max_attempts = 9\nbreaker.half_open_after = "none"\n')
+    world.add({"id": "a", "command": ["no-such-program"]}, world.marking("b", 0.1))
+    world.run()
+    assert world.statuses() == {"a": "parked", "b": "done"}
+    assert [each.outcome for each in world.attempts("a")] == ["launch_failed"] * 3
+    with world.desk() as desk, desk.store.read() as reading:
+        task = reading.task("a")
+    assert task is not None
+    assert "no-such-program: No such file or directory" in task.reason
+
+
+def test_failures_wait_and_are_parked_and_retried_by_a_person(world: World) -> None:
+    world.policy('retry.base = "0s"\nretry.max_attempts = 2\n')
+    world.add({"id": "a", "command": ["sh", "-c", f'test -f "{world.marks}/now"']})
+    world.run()
+    assert world.statuses()["a"] == "parked"
+    (world.marks / "now").write_text("")
+    world.fairlead("retry", "a")
+    world.run()
+    assert world.statuses()["a"] == "done"
+
+
+def test_a_timeout_counts_as_failed(world: World) -> None:
+    world.policy('attempt.timeout = "300ms"\nretry.max_attempts = 1\n')
+    world.add(world.marking("a", 60))
+    world.run()
+    assert world.attempts("a")[0].detail == "timeout"
+    assert world.statuses()["a"] == "parked"
+    assert world.processes() == []
+
+
+def test_a_throttle_cools_the_pool_and_costs_no_attempt(world: World) -> None:
+    world.policy('cooldown.base = "1s"\n')
+    env = {"FAIRLEAD_DEMO_SECONDS": "0.1", "FAIRLEAD_DEMO_FAIL": "0"}
+    throttled = env | {"FAIRLEAD_DEMO_THROTTLE": "first", "FAIRLEAD_DEMO_RETRY_AFTER": "3"}
+    world.add({"id": "a", "agent": "demo", "prompt": "x", "env": throttled})
+    world.up()
+    until(lambda: [each.outcome for each in world.attempts("a")] == ["throttled"])
+    told = world.fairlead("why", "a")
+    assert [hold["code"] for hold in told["holds"]] == ["cooldown"]
+    assert told["holds"][0]["until"]
+    until(lambda: world.statuses()["a"] == "done")
+    with world.desk() as desk, desk.store.read() as reading:
+        events = [event.kind for event in reading.events(task="a")]
+    assert "failed" not in events
+
+
+def test_demo_tokens_and_cost_are_booked(world: World) -> None:
+    env = {"FAIRLEAD_DEMO_SECONDS": "0.1", "FAIRLEAD_DEMO_FAIL": "0", "FAIRLEAD_DEMO_THROTTLE": "0"}
+    world.add({"id": "a", "agent": "demo", "prompt": "x", "env": env})
+    world.run()
+    attempt = world.attempts("a")[0]
+    assert sum(attempt.tokens) > 0
+    assert attempt.usd > 0
+    assert world.fairlead("stats")["projects"][0]["tokens"] > 0
+
+
+def test_a_budget_that_stops_gives_the_work_back(world: World) -> None:
+    world.policy('[[budget]]\nscope = "all"\ntokens = 500\nwindow = "total"\non_exceeded = "stop"\n')
+    env = {"FAIRLEAD_DEMO_SECONDS": "60", "FAIRLEAD_DEMO_FAIL": "0", "FAIRLEAD_DEMO_THROTTLE": "0"}
+    world.add({"id": "a", "agent": "demo", "prompt": "x", "estimate_tokens": 1, "env": env})
+    world.up()
+    with world.desk() as desk:
+        from fairlead.service import leases
+        from fairlead.service.ending import Report
+
+        lease = until(lambda: world.attempts("a"))[0].lease
+        world.runner("a")
+        leases.report(desk, lease, Report(tokens=(600, 0, 0, 0)))
+        until(lambda: world.attempts("a")[0].outcome == "released")
+    assert world.statuses()["a"] == "queued"
+    assert world.fairlead("why", "a")["holds"][0]["code"] == "budget"
+
+
+def test_direct_mode_starts_over_the_caps_and_holds_the_rest(world: World) -> None:
+    world.policy('capacity.mode = "direct"\ncaps.all = 1\n')
+    for name in ("a", "b"):
+        script = world.marking(name, 2.0)["command"]
+        world.fairlead("add", "--id", name, "--agent", "shell", "--", *script)
+    assert world.statuses() == {"a": "running", "b": "running"}
+    world.policy('capacity.mode = "deferred"\ncaps.all = 1\n')
+    world.add(world.marking("c", 0.1))
+    assert world.fairlead("plan")["picks"] == []
+    world.run()
+    assert set(world.statuses().values()) == {"done"}
+    assert world.attempts("a")[0].direct
+    assert not world.attempts("c")[0].direct
+
+
+def test_a_pause_between_two_starts_of_one_cycle_is_respected(world: World) -> None:
+    world.policy('capacity.spawn_delay = "1500ms"\n')
+    world.add(*(world.marking(name, 0.1) for name in "abc"))
+    world.up()
+    world.started("a")
+    world.fairlead("pause")
+    until(lambda: "leased" not in world.statuses().values())
+    assert world.statuses()["c"] == "queued"
+    assert world.attempts("c")[0].outcome == "released"
+    assert not (world.marks / "c").exists()
+
+
+def test_children_and_artifacts_from_plan_to_code(world: World) -> None:
+    add = "python3 -m fairlead add --agent shell --parent $FAIRLEAD_TASK"
+    steps = ["plan", "spec", "phase", "code"]
+    script = "true"
+    for depth in range(3, 0, -1):
+        kind, before = steps[depth], steps[depth - 1]
+        file = f"{before}.md"
+        child = f"sh -c {_quoted(script)}"
+        script = f"echo x > $FAIRLEAD_ARTIFACTS/{file}; {add} --id {kind}1 --kind {kind}"
+        script += f" --artifact {file} -- {child}"
+    import os
+    import sys
+
+    folder = os.path.dirname(sys.executable)
+    env = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    world.add({"id": "plan1", "kind": "plan", "command": ["sh", "-c", script], "env": env})
+    with world.desk() as desk, desk.store.read() as reading:
+        assert reading.task("plan1") is not None
+    world.run()
+    assert world.statuses()["plan1"] == "done"
+    with world.desk() as desk, desk.store.read() as reading:
+        spec = reading.task("spec1")
+    assert spec is not None
+    assert (spec.parent, spec.depth, spec.artifacts) == ("plan1", 1, ("plan.md",))
+
+
+def _quoted(text: str) -> str:
+    import shlex
+
+    return shlex.quote(text)

@@ -1,0 +1,159 @@
+"""Agents survive the daemon, the daemon survives its agents, and nothing runs twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from time import monotonic
+
+import pytest
+
+from tests.daemon.world import World, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+def test_ten_kills_of_the_daemon_lose_nothing_and_double_nothing(world: World) -> None:
+    draw = random.Random(4)
+    world.policy("caps.all = 10\n")
+    names = [f"k{number}" for number in range(20)]
+    world.add(*(world.marking(name, draw.uniform(1.0, 4.0)) for name in names))
+    for _ in range(10):
+        pid = world.up()
+        end = monotonic() + draw.uniform(0.05, 0.8)
+        until(lambda end=end: monotonic() >= end)
+        world.kill(pid)
+    world.run()
+    assert world.statuses() == dict.fromkeys(names, "done")
+    assert world.mark_counts() == {"start": 20, "end": 20}
+    for name in names:  # a kill between lease and launch costs a lost attempt, and no process
+        outcomes = [each.outcome for each in world.attempts(name)]
+        assert outcomes == ["lost"] * (len(outcomes) - 1) + ["succeeded"]
+    assert world.most_in_flight() <= 10
+    assert world.processes() == []
+    assert world.sound()
+
+
+def test_a_daemon_that_is_down_longer_than_the_lease_loses_nothing(world: World) -> None:
+    world.policy('lease.ttl = "1s"\ncaps.all = 2\n')
+    world.add(world.marking("a", 4.0), world.marking("b", 4.0), world.marking("c", 0.1))
+    pid = world.up()
+    world.started("a")
+    world.started("b")
+    world.kill(pid)
+    expires = max(each.expires_at for name in "ab" for each in world.attempts(name))
+    with world.desk() as desk:
+        until(lambda: desk.now() > expires)
+    assert world.reclaim()["reclaimed"] == []  # their processes live
+    assert world.fairlead("lease")["leases"] == []  # and cap all is full
+    world.run()
+    assert set(world.statuses().values()) == {"done"}
+    assert world.mark_counts() == {"start": 3, "end": 3}
+
+
+def test_a_stopped_daemon_goes_on_where_it_was(world: World) -> None:
+    world.policy('lease.ttl = "1s"\ncaps.all = 2\n')
+    world.add(world.marking("a", 3.0))
+    pid = world.up()
+    world.started("a")
+    os.kill(pid, signal.SIGSTOP)
+    expires = world.attempts("a")[0].expires_at
+    with world.desk() as desk:
+        until(lambda: desk.now() > expires)
+    assert world.reclaim()["reclaimed"] == []
+    os.kill(pid, signal.SIGCONT)
+    until(lambda: world.statuses()["a"] == "done")
+    assert len(world.attempts("a")) == 1
+
+
+def test_down_and_up_in_the_middle_of_running_agents(world: World) -> None:
+    world.add(world.marking("a", 2.0))
+    world.up()
+    world.started("a")
+    world.fairlead("down")
+    assert world.statuses()["a"] == "running"
+    world.up()
+    until(lambda: world.statuses()["a"] == "done")
+    assert [each.outcome for each in world.attempts("a")] == ["succeeded"]
+
+
+def test_a_second_scheduler_is_refused(world: World) -> None:
+    world.up()
+    with pytest.raises(AssertionError, match="runs already"):
+        world.run()
+
+
+def test_a_killed_runner_costs_one_lost_attempt_and_leaves_no_agent(world: World) -> None:
+    script = f'echo start >> "{world.marks}/a"; test $FAIRLEAD_ATTEMPT = 2 || sleep 60'
+    world.add({"id": "a", "command": ["sh", "-c", script]})
+    world.up()
+    world.started("a")
+    told = world.runner("a")
+    os.kill(told["pid"], signal.SIGKILL)
+    until(lambda: world.statuses()["a"] == "done")
+    assert [each.outcome for each in world.attempts("a")] == ["lost", "succeeded"]
+    assert world.processes() == []
+
+
+def test_a_killed_agent_has_failed(world: World) -> None:
+    world.policy("retry.max_attempts = 1\n")
+    world.add(world.marking("a", 60))
+    world.up()
+    world.started("a")
+    os.killpg(world.runner("a")["agent_pid"], signal.SIGKILL)
+    until(lambda: world.statuses()["a"] == "parked")
+    assert [each.outcome for each in world.attempts("a")] == ["failed"]
+
+
+def test_cancel_stops_what_ignores_every_polite_signal(world: World) -> None:
+    world.settings('[worker]\nslots = 4\n[agents.shell]\nstop = ["300ms", "300ms"]\n')
+    world.add(world.marking("a", 60, more="trap '' INT TERM; sleep 60 & "))
+    world.up()
+    world.started("a")
+    world.fairlead("cancel", "a")
+    until(lambda: world.statuses()["a"] == "canceled")
+    assert world.processes() == []
+
+
+def test_what_an_agent_leaves_behind_is_swept(world: World) -> None:
+    world.add(world.marking("a", 0.1, more="setsid sleep 300 & (sleep 300 &) ;"))
+    world.run()
+    assert world.statuses()["a"] == "done"
+    assert world.processes() == []
+
+
+def test_down_with_stop_agents_gives_the_work_back(world: World) -> None:
+    world.add(world.marking("a", 60), world.marking("b", 60))
+    world.up()
+    world.started("a")
+    world.started("b")
+    world.fairlead("down", "--stop-agents")
+    assert set(world.statuses().values()) == {"queued"}
+    assert world.attempts("a")[0].outcome == "environment"
+    assert world.processes() == []
+
+
+def test_a_stopped_agent_past_its_lease_is_not_lost(world: World) -> None:
+    world.policy('lease.ttl = "1s"\n')
+    world.add(world.marking("a", 1.0))
+    world.up()
+    world.started("a")
+    group = world.runner("a")["agent_pid"]
+    os.killpg(group, signal.SIGSTOP)
+    first = world.attempts("a")[0].expires_at
+    until(lambda: world.attempts("a")[0].expires_at > first)
+    os.killpg(group, signal.SIGCONT)
+    until(lambda: world.statuses()["a"] == "done")
+    assert len(world.attempts("a")) == 1
+
+
+def test_an_agent_that_prints_without_end_fills_no_disk(world: World) -> None:
+    world.settings("[log]\nmax_bytes = 100000\n")
+    script = "head -c 300000000 /dev/zero | tr '\\0' 'x'; echo; echo the end"
+    world.add({"id": "a", "command": ["sh", "-c", script]})
+    world.run()
+    log = world.home / "runs" / "a" / "1" / "stdout.log"
+    assert world.statuses()["a"] == "done"
+    assert log.stat().st_size < 101_000
+    assert "bytes were dropped" in log.read_text(errors="replace")

@@ -1,0 +1,151 @@
+"""A home folder with a real daemon, real processes, and marks that agents leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from fairlead.app import open_desk
+from fairlead.executors.runner import marked
+from fairlead.service import leases, tasks
+from fairlead.service.desk import Desk
+from fairlead.store.base import Filter
+
+WAIT_SECONDS = 60.0
+_ENDS = ("succeeded", "failed", "launch_failed", "lost", "throttled", "environment", "released")
+
+
+def until(what: Callable[[], Any], seconds: float = WAIT_SECONDS) -> Any:
+    """Wait for something to be so; the value that says so."""
+    end = monotonic() + seconds
+    while not (found := what()):
+        assert monotonic() < end, "it did not happen in time"
+        sleep(0.02)
+    return found
+
+
+class World:
+    """One home folder."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.marks = home / "marks"
+        self.marks.mkdir(parents=True)
+        self.policy('retry.base = "1s"\nretry.jitter = 0\nbreaker.half_open_after = "none"\n')
+        self.settings("[worker]\nslots = 10\n")
+
+    def policy(self, text: str) -> None:
+        (self.home / "policy.toml").write_text(text, encoding="utf-8")
+
+    def settings(self, text: str) -> None:
+        (self.home / "fairlead.toml").write_text(text, encoding="utf-8")
+
+    @contextmanager
+    def desk(self) -> Iterator[Desk]:
+        desk = open_desk(self.home)
+        try:
+            yield desk
+        finally:
+            desk.store.close()
+
+    def add(self, *records: dict[str, Any]) -> None:
+        with self.desk() as desk:
+            tasks.add(desk, [{"agent": "shell", **record} for record in records])
+
+    def marking(self, name: str, seconds: float, more: str = "") -> dict[str, Any]:
+        """A task that marks its start and its end."""
+        mark = self.marks / name
+        script = f'echo start $$ >> "{mark}"; {more} sleep {seconds}; echo end $$ >> "{mark}"'
+        return {"id": name, "command": ["sh", "-c", script]}
+
+    def fairlead(self, *words: str) -> dict[str, Any]:
+        """One command in a process of its own; its document."""
+        done = subprocess.run(
+            [sys.executable, "-m", "fairlead", "--home", str(self.home), "--json", *words],
+            capture_output=True, text=True, check=False, timeout=WAIT_SECONDS,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    def up(self) -> int:
+        return int(self.fairlead("up", "--detach")["pid"])
+
+    def run(self, *words: str) -> dict[str, Any]:
+        return self.fairlead("run", "--until-idle", *words)
+
+    def kill(self, pid: int) -> None:
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not Path(f"/proc/{pid}").exists() or is_zombie(pid))
+
+    def statuses(self) -> dict[str, str]:
+        with self.desk() as desk, desk.store.read() as reading:
+            return {each.task.id: str(each.task.status) for each in reading.listing(Filter())}
+
+    def attempts(self, task: str) -> list[Any]:
+        with self.desk() as desk, desk.store.read() as reading:
+            return reading.attempts(task)
+
+    def runner(self, task: str) -> dict[str, Any]:
+        """What the runner of a task's last attempt says of itself, once its agent runs."""
+        number = len(self.attempts(task)) or 1
+        path = self.home / "runs" / task / str(number) / "runner.json"
+
+        def told() -> dict[str, Any] | None:
+            try:
+                found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                return None
+            return found if "agent_pid" in found else None
+
+        found: dict[str, Any] = until(told)
+        return found
+
+    def started(self, task: str) -> None:
+        until(lambda: (self.marks / task).exists())
+
+    def mark_counts(self) -> Counter[str]:
+        lines = [line for file in self.marks.iterdir() for line in file.read_text().splitlines()]
+        return Counter(line.split()[0] for line in lines)
+
+    def processes(self) -> list[int]:
+        """Processes of any run of this home that are still there."""
+        found = []
+        for folder in self.home.glob("runs/*/*"):
+            found += [pid for pid in marked(str(folder)) if not is_zombie(pid)]
+        return found
+
+    def most_in_flight(self) -> int:
+        """The most that were in flight at once, by the log."""
+        with self.desk() as desk, desk.store.read() as reading:
+            events = reading.events(limit=100_000)
+        flying, most = 0, 0
+        for event in events:
+            flying += (event.kind == "leased") - (event.kind in _ENDS) * ("attempt" in event.data)
+            most = max(most, flying)
+        return most
+
+    def reclaim(self) -> dict[str, Any]:
+        with self.desk() as desk:
+            return leases.reclaim(desk)
+
+    def sound(self) -> bool:
+        with self.desk() as desk:
+            return desk.store.check() == []
+
+
+def is_zombie(pid: int) -> bool:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return True
+    return text.rpartition(")")[2].split()[0] in "ZX"
