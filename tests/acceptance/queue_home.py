@@ -95,5 +95,3 @@ class Home:
             return list(connection.iterdump())
         finally:
             connection.close()
-
-
