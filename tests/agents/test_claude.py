@@ -54,6 +54,7 @@ def test_it_changes_files_of_its_worktree_and_none_beside_it(runner_of, reposito
     assert (verdict.outcome, verdict.tokens) == (Outcome.SUCCEEDED, times(3))
     assert inside.read_text() == "made by a tool\n"
     assert not beside.exists()
+    assert verdict.detail == "refused by permissions (1): Write"
 
 
 def test_permission_to_read_changes_nothing(runner_of, repository):
@@ -140,11 +141,14 @@ def test_a_stop_leaves_nothing_behind(runner_of, repository, script):
     assert not left_over(str(repository), "sleep\0" + "71.5")
 
 
-def test_hooks_of_a_repository_run_without_a_question(runner_of, repository):
+@pytest.mark.parametrize("permissions", ["read", "edit"])
+def test_hooks_of_a_repository_run_without_a_question(runner_of, repository, permissions):
     hook = {"type": "command", "command": "echo ran > hook.txt"}
     settings = {"hooks": {"SessionStart": [{"hooks": [hook]}]}}
     (repository / ".claude").mkdir()
     (repository / ".claude" / "settings.json").write_text(json.dumps(settings))
     with ModelApi(say("Hello")) as api:
-        runner_of("claude", api).run(repository)
+        runner = runner_of("claude", api)
+        runner.permissions = permissions
+        runner.run(repository)
     assert (repository / "hook.txt").exists()

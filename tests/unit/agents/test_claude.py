@@ -33,6 +33,12 @@ def test_a_result_without_error_is_success_with_usage_of_all_models():
     assert seen[2].tokens == Tokens(1000, 1, 300, 200)
 
 
+def test_a_success_says_what_was_not_permitted():
+    denied = [{"tool_name": "Bash"}, {"tool_name": "Write"}, {"tool_name": "Bash"}, None]
+    verdict, _ = read("claude", lines(init(), result(permission_denials=denied)))
+    assert verdict.detail == "refused by permissions (4): ?, Bash, Write"
+
+
 def test_the_result_wins_over_the_exit_code():
     assert read("claude", lines(init(), result()), None, 15)[0].outcome is Outcome.SUCCEEDED
 

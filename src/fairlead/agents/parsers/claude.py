@@ -80,7 +80,7 @@ class ClaudeParser:
                 return Verdict(Outcome.THROTTLED, one_line(detail), **held, **self._until("", now))
             return unfinished(exit_code, signal, stderr_tail, self.begun, **held)
         if self.result.get("is_error") is not True and self.result.get("subtype") == "success":
-            return Verdict(Outcome.SUCCEEDED, **held)
+            return Verdict(Outcome.SUCCEEDED, _denied(self.result), **held)
         return self._failed(self.result, now, held)
 
     def _failed(self, result: Mapping[str, Any], now: Instant, held: dict[str, Any]) -> Verdict:
@@ -191,6 +191,15 @@ def _of_models(models: Mapping[str, Any]) -> Tokens | None:
     for usage in models.values():
         total = plus(total, _tokens(table(usage), _CAMEL))
     return total if any(total) else None
+
+
+def _denied(result: Mapping[str, Any]) -> str:
+    """Which tools it was not allowed to use: nobody was there to ask."""
+    denials = result.get("permission_denials")
+    if not isinstance(denials, list) or not denials:
+        return ""
+    tools = sorted({one_line(table(each).get("tool_name"), 40) or "?" for each in denials})
+    return one_line(f"refused by permissions ({len(denials)}): {', '.join(tools)}")
 
 
 def _error_text(result: Mapping[str, Any]) -> str:
