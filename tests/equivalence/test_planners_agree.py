@@ -14,7 +14,7 @@ from fairlead.model.plan import Plan
 from fairlead.planner import lanes, reference
 from fairlead.planner.digest import digests, plan_bytes
 from tests.properties.oracle import Oracle
-from tests.properties.strategies import World, worlds
+from tests.properties.strategies import World, with_keys, worlds
 
 
 def agreed(world: World) -> Plan:
@@ -75,6 +75,24 @@ def test_both_planners_follow_the_rules(world):
 
 @given(worlds(60))
 def test_both_planners_follow_the_rules_in_a_crowd(world):
+    follows_the_rules(world)
+
+
+@pytest.mark.parametrize("mode", ["virtual-time", "deficit"])
+@given(worlds(16, only=("room", "flights")))
+def test_they_agree_whose_turn_it_is(mode, world):
+    order = ["share", "priority", "age"]
+    keys = {"share__mode": mode, "share__frozen": False, "share__guarantee": 0, "caps__all": 9}
+    follows_the_rules(with_keys(world, **keys, order=order))
+
+
+@given(worlds(16, only=("locks", "spaces", "flights")))
+def test_they_agree_what_is_reserved_for_the_overdue(world):
+    follows_the_rules(with_keys(world, overdue__after="10m"))
+
+
+@given(worlds(16, only=("pools", "flights")))
+def test_they_agree_who_may_try_a_pool(world):
     follows_the_rules(world)
 
 

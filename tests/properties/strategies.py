@@ -25,6 +25,10 @@ LOCKS = ("x", "y", "z")
 LABELS = ("gpu", "os=linux")
 SPACES = ("w1", "w2", "w3")
 KEYS = ("guarantee", "share", "overdue", "priority", "score", "age")
+FEATURES = (
+    "batch", "budgets", "caps", "flights", "locks", "pauses", "pools", "room", "spaces", "waits",
+    "workers",
+)  # fmt: skip
 BALANCED = Policy.preset("balanced")
 
 
@@ -47,11 +51,11 @@ class World:
     batch_started: int = 0
     batch_since: Instant | None = None
     agents: tuple[str, ...] | None = None
-    seed: tuple[int, int] | None = None  # what a large world was made from
+    seed: tuple[Any, ...] | None = None  # what a large world was made from
 
     def __repr__(self) -> str:
         if self.seed is not None:
-            return "world(Random({}), {})".format(*self.seed)
+            return f"seeded{self.seed}"
         shown = {each.name: getattr(self, each.name) for each in fields(self)}
         return f"World({shown})"
 
@@ -80,8 +84,11 @@ class World:
 class Draw:
     """Draws of one world, from anything that is used like `random.Random`."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, only: tuple[str, ...] | None = None) -> None:
         self.random = random
+        #: Some of what there is, mostly little, so that one rule does not hide another.
+        many = min(self.upto(len(FEATURES)), self.upto(len(FEATURES)))
+        self.on = set(random.sample(FEATURES, many) if only is None else only)
 
     def one_in(self, n: int) -> bool:
         return self.random.randrange(n) == n - 1
@@ -105,10 +112,10 @@ class Draw:
 def policies(draw: Draw) -> Policy:
     """A policy that bounds many things, in any order and share mode."""
     keys: dict[str, Any] = {
-        "caps.all": draw.maybe(3, lambda: "none", draw.pick([0, 1, 3, 6, 9, 12, 20, 40])),
-        "share.mode": draw.pick(["virtual-time", "deficit", "none"]),
-        "share.frozen": draw.one_in(3),
-        "share.guarantee": draw.upto(2),
+        "caps.all": draw.pick([0, 1, 3, 6, 9, 12, 20, 40]) if "room" in draw.on else "none",
+        "share.mode": draw.pick(["virtual-time", "virtual-time", "deficit", "none"]),
+        "share.frozen": draw.one_in(4),
+        "share.guarantee": draw.pick([0, 0, 1, 2]),
         "share.guarantee_counts": draw.pick(["starts", "completions"]),
         "share.idle_credit": draw.pick([0, 1_000, 200_000]),
         "share.default_estimate": draw.pick([0, 7, 7, 100_000]),
@@ -120,17 +127,17 @@ def policies(draw: Draw) -> Policy:
         "locks.parallel_default": not draw.one_in(3),
         "cooldown.probe": draw.upto(1) + 1,
         "retry.max_attempts": draw.upto(2) + 1,
-        "overdue.after": draw.pick(["none", "0s", "10m", "2h"]),
+        "overdue.after": draw.pick(["none", "0s", "10m", "10m", "2h"]),
     }
-    if not draw.one_in(3):
+    if draw.one_in(2):
         keys["order"] = draw.order()
-    if draw.one_in(3):
+    if "batch" in draw.on:
         keys["capacity.batch"] = draw.upto(8)
     for scope in ("kind:code", "kind:*", "project:web", "project:*", "pool:p1", "agent:codex",
                   "group:g1", "group:*", "label:gpu"):  # fmt: skip
-        if draw.one_in(7):
+        if "caps" in draw.on and draw.one_in(4):
             keys[f"caps.{scope}"] = draw.pick([0, 1, 2, 3, 5, 8])
-    if draw.one_in(3):
+    if "budgets" in draw.on:
         scopes = ("all", "project:web", "pool:p1", "group:g1")
         keys["budget"] = [budget_row(draw, scope) for scope in draw.some(scopes, 2)]
     return BALANCED.with_overrides(keys)
@@ -144,21 +151,23 @@ def budget_row(draw: Draw, scope: str) -> dict[str, Any]:
 
 def projects(draw: Draw) -> tuple[Project, ...]:
     def one(name: str) -> Project:
+        budgeted = "budgets" in draw.on and draw.one_in(4)
+        stopped = "pauses" in draw.on and draw.one_in(4)
         return Project(
             name,
             weight=draw.pick([1, 1, 2, 3, 20, 0]),
-            max_in_flight=draw.maybe(6, lambda: draw.upto(5)),
-            budgets=draw.maybe(6, lambda: (Budget(f"project:{name}", tokens=60),), ()),
-            status=draw.maybe(12, lambda: draw.pick(["paused", "archived"]), "active"),
-            workspaces=draw.maybe(4, lambda: SPACES[: draw.upto(3)]),
-            tokens=draw.pick([0, 0, 10, 100_000]),
+            max_in_flight=draw.upto(5) if "caps" in draw.on and draw.one_in(4) else None,
+            budgets=(Budget(f"project:{name}", tokens=60),) if budgeted else (),
+            status=draw.pick(["active", "active", "paused", "archived"]) if stopped else "active",
+            workspaces=SPACES[: draw.upto(3)] if "spaces" in draw.on and draw.one_in(2) else None,
+            tokens=draw.pick([0, 0, 10, 25, 100, 100_000]),
             starts=draw.upto(2),
             completions=draw.upto(2),
-            clock=draw.maybe(2, lambda: draw.pick([0, 5, 10**9, 10**11])),
-            present=not draw.one_in(3),
+            clock=draw.maybe(2, lambda: draw.pick([0, 5 * 10**6, 10**9, 10**11])),
+            present=draw.one_in(2),
         )
 
-    return tuple(one(name) for name in draw.some(PROJECTS, 2))
+    return tuple(one(name) for name in PROJECTS[: draw.upto(len(PROJECTS))])
 
 
 def usages(draw: Draw) -> tuple[Usage, ...]:
@@ -175,15 +184,17 @@ def usages(draw: Draw) -> tuple[Usage, ...]:
 
 def pauses(draw: Draw) -> tuple[Pause, ...]:
     scopes = ("kind:plan", "project:docs", "pool:p2", "group:g1", "group:g3", "task:t3")
-    if draw.one_in(25):
+    if "pauses" not in draw.on:
+        return ()
+    if draw.one_in(12):
         return (Pause("all", "ann", NOW - HOUR),)
-    return tuple(Pause(scope, "ann", NOW - HOUR, "why") for scope in draw.some(scopes, 15))
+    return tuple(Pause(scope, "ann", NOW - HOUR, "why") for scope in draw.some(scopes, 8))
 
 
 def pools(draw: Draw) -> tuple[Pool, ...]:
     return tuple(
         Pool(name, draw.pick([None, NOW - HOUR, NOW - MINUTE, NOW, NOW + MINUTE]), draw.upto(2))
-        for name in draw.some(POOLS, 3)
+        for name in (POOLS if "pools" in draw.on else ())
     )
 
 
@@ -192,7 +203,9 @@ def workers(draw: Draw) -> tuple[Worker, ...]:
         slots = draw.maybe(4, lambda: None, draw.upto(9))
         return Worker(name, slots, draw.some(LABELS, 2), live=not draw.one_in(5))
 
-    return tuple(one(name) for name in draw.some(("box1", "box2", "box3"), 2))
+    return tuple(
+        one(name) for name in draw.some(("box1", "box2", "box3"), 2 if "workers" in draw.on else 99)
+    )
 
 
 def lease(draw: Draw, number: int) -> Lease:
@@ -210,11 +223,12 @@ def lease(draw: Draw, number: int) -> Lease:
 
 def task(draw: Draw, number: int, count: int) -> Task:
     status = "queued"
-    if draw.one_in(max(5, count // 6)):
+    if "flights" in draw.on and draw.one_in(max(3, count // 6)):
         status = draw.pick(["leased", "running"])
     elif draw.one_in(8):
         status = draw.pick(["done", "done", "parked", "canceled"])
-    earlier = [f"t{each}" for each in range(max(1, number - 4), number)]
+    waits = "waits" in draw.on
+    earlier = [f"t{each}" for each in range(max(1, number - 4), number) if waits]
     created = NOW - draw.pick([-MINUTE, 0, 0, SECOND, 5 * MINUTE, HOUR, 30 * HOUR])
     times = [None, NOW - HOUR, NOW, NOW + MINUTE]
     return Task(
@@ -227,20 +241,20 @@ def task(draw: Draw, number: int, count: int) -> Task:
         needs=draw.some(earlier, 8),
         group=draw.maybe(3, lambda: draw.pick(GROUPS)),
         agent=draw.maybe(3, lambda: draw.pick(AGENTS)),
-        pool=draw.maybe(3, lambda: draw.pick(POOLS)),
+        pool=draw.maybe(2, lambda: draw.pick(POOLS)),
         parallel=draw.pick([None, None, True, False]),
-        locks=draw.some(LOCKS, 6),
-        workspace=draw.maybe(8, lambda: draw.pick(SPACES)),
-        labels=draw.some(LABELS, 6),
+        locks=draw.some(LOCKS, 4) if "locks" in draw.on else (),
+        workspace=draw.pick(SPACES) if "spaces" in draw.on and draw.one_in(4) else None,
+        labels=draw.some(LABELS, 5) if "workers" in draw.on else (),
         estimate_tokens=draw.pick([None, None, 10, 50_000]),
         max_attempts=draw.pick([None, None, 1, 5]),
         created_at=created,
         ready_since=draw.pick([None, created, created + MINUTE]),
-        not_before=draw.pick(times) if draw.one_in(8) else None,
-        backoff_until=draw.pick(times) if draw.one_in(8) else None,
-        artifacts_missing=draw.maybe(12, lambda: ("plan.md",), ()),
-        source_hold=draw.maybe(12, lambda: "blocked by B", ""),
-        paused=draw.one_in(12),
+        not_before=draw.pick(times) if waits and draw.one_in(8) else None,
+        backoff_until=draw.pick(times) if waits and draw.one_in(8) else None,
+        artifacts_missing=("plan.md",) if waits and draw.one_in(12) else (),
+        source_hold="blocked by B" if waits and draw.one_in(12) else "",
+        paused=waits and draw.one_in(12),
         failures=draw.pick([0, 0, 1, 2]),
         launch_failures=draw.pick([0, 0, 1]),
         stop_requested=draw.maybe(8, lambda: draw.pick(["cancel", "timeout", "budget"]), ""),
@@ -268,8 +282,8 @@ def crowd(draw: Draw, like: tuple[Task, ...], count: int) -> tuple[Task, ...]:
     )
 
 
-def world(random: Random, tasks_max: int) -> World:
-    draw = Draw(random)
+def world(random: Random, tasks_max: int, only: tuple[str, ...] | None = None) -> World:
+    draw = Draw(random, only)
     count = draw.upto(tasks_max)
     tasks = tuple(task(draw, number, count) for number in range(1, count + 1))
     if draw.one_in(2):
@@ -289,17 +303,23 @@ def world(random: Random, tasks_max: int) -> World:
             for project in draw.some(PROJECTS, 3)
         ),
         spaces={each: draw.pick(SPACES) for each in flying if draw.one_in(3)},
-        clock=draw.pick([0, 10, 10**10]),
+        clock=draw.pick([0, 10**7, 10**9, 10**10]),
         batch_started=draw.upto(2),
         batch_since=draw.pick([None, NOW - MINUTE, NOW - SECOND, NOW - 1, NOW]),
         agents=draw.maybe(5, lambda: ("claude",)),
     )
 
 
-def seeded(seed: int, most: int) -> World:
-    return replace(world(Random(seed), most), seed=(seed, most))
+def seeded(seed: int, most: int, only: tuple[str, ...] | None = None) -> World:
+    return replace(world(Random(seed), most, only), seed=(seed, most, only))
 
 
-def worlds(most: int = 60) -> st.SearchStrategy[World]:
+def worlds(most: int = 60, only: tuple[str, ...] | None = None) -> st.SearchStrategy[World]:
     """Worlds of up to so many tasks, and a crowd; a failure shrinks to fewer tasks."""
-    return st.builds(seeded, st.integers(0, 2**48), st.integers(0, most))
+    return st.builds(seeded, st.integers(0, 2**48), st.integers(0, most), st.just(only))
+
+
+def with_keys(world: World, **keys: Any) -> World:
+    """The same world under other rules: `share__mode="deficit"`."""
+    changed = {key.replace("__", "."): value for key, value in keys.items()}
+    return replace(world, policy=world.policy.with_overrides(changed), seed=None)

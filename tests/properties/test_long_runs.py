@@ -27,7 +27,7 @@ def within_the_bound(drive: Drive, starts: int) -> None:
 
 @given(st.integers(0, 2**32), WEIGHTS, st.integers(1, 8))
 def test_shares_stay_within_the_published_bound(seed, weights, slots):
-    within_the_bound(Drive(seed, weights, slots), 60)
+    within_the_bound(Drive(seed, weights, slots), 40)
 
 
 @pytest.mark.slow
@@ -44,7 +44,7 @@ def test_shares_stay_within_the_published_bound_for_thousands_of_starts(guarante
 def test_who_returns_catches_up_no_more_than_the_idle_credit(seed, weights, slots, credit):
     """Clocks of those present differ by the bound and the credit, whoever comes and goes."""
     drive = Drive(seed, weights, slots, share__idle_credit=credit, share__guarantee=0)
-    for _ in drive.run(80):
+    for _ in drive.run(40):
         for one, other in drive.pairs():
             weight = min(drive.projects[one].weight, drive.projects[other].weight)
             gap = (drive.projects[one].clock or 0) - (drive.projects[other].clock or 0)
@@ -57,7 +57,7 @@ def test_who_returns_catches_up_no_more_than_the_idle_credit(seed, weights, slot
 @given(st.integers(0, 2**32), WEIGHTS, st.integers(2, 8))
 def test_caps_of_projects_do_not_break_the_shares_of_the_others(seed, weights, slots):
     drive = Drive(seed, weights, slots, share__guarantee=0, **{"caps__project:p0": 1})
-    for _ in drive.run(80):
+    for _ in drive.run(40):
         for one, other in drive.pairs():
             if "p0" in (one, other):
                 continue

@@ -120,8 +120,6 @@ class Round:
             self.free -= 1
         if rules.pool in self.resting:
             self.ledger.probes.setdefault(rules.pool, []).append((self.now, entry.task))
-        if rules.workspace is not None:
-            self._preferred[rules.project, rules.workspace] -= 1
         self.share.take(rules.project, estimate)
         if self.batch_left is not None:
             self.batch_left -= 1

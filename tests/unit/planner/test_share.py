@@ -109,6 +109,13 @@ def test_deficit_is_furthest_below_its_share_of_those_with_work():
     assert picks(work("a", "b"), rules, projects=busy) == ["a0"]
 
 
+def test_deficit_compares_exact_fractions():
+    rules = policy(**DEFICIT, caps__all=1)
+    for used, first in ((299, "a0"), (301, "b0")):  # 3 : 1 is where the two stand equal
+        projects = [Project("a", 3, tokens=used), Project("b", 1, tokens=100)]
+        assert picks(work("b", "a"), rules, projects=projects) == [first]
+
+
 def test_all_weights_0_is_no_error_and_the_next_keys_decide():
     projects = [Project("a", 0, tokens=9), Project("b", 0)]
     tasks = [*work("a", count=1), *work("b", count=1, priority=1)]
