@@ -33,7 +33,7 @@ def test_failures_lower_the_score_but_not_without_end(home):
 
 
 def test_a_chain_has_depths_and_deeper_goes_first(home):
-    parent = ()
+    parent: tuple[str, ...] = ()
     for kind in ("plan", "spec", "phase", "code"):
         home.add("--id", kind, "--kind", kind, *parent)
         parent = ("--parent", kind)

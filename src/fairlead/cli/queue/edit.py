@@ -38,4 +38,5 @@ def command(call: Call, /, ids: tuple[str, ...], **given: Any) -> None:
         return
     names = [row["id"] for row in document["tasks"]]
     what = ", ".join(name.replace("_", "-") for name in cleared)
-    write(safe(f"{count(len(names), 'task')} changed ({what}): {listed(names[:20], len(names))}\n"))
+    said = f"{count(len(names), 'task')} changed ({what}): {listed(names[:20], len(names))}"
+    write(safe(said) + "\n")

@@ -30,8 +30,11 @@ def command(call: Call, scope: str) -> None:
     if call.json:
         print_json(document)
         return
-    went = "goes on" if document["changed"] else "was not paused"
-    write(paint(safe(f"{scope_text(scope)} {went}"), "green" if document["changed"] else "dim"))
+    if document["changed"]:
+        write(paint(safe(f"{scope_text(scope)} goes on"), "green"))
+    else:
+        whole = "it was not paused as a whole" if document["paused"] else "nothing was paused"
+        write(whole if scope == "all" else safe(f"{scope_text(scope)} was not paused"))
     still = [scope_text(each["scope"]) for each in document["paused"]]
     write(safe(f"; still paused: {listed(still)}") if still else "")
     write("\n")

@@ -138,7 +138,7 @@ def reason_of(row: dict[str, Any], now: Instant) -> str:
     hold = row["hold"]
     if hold is None:
         return str(row["stop_requested"] or row["reason"])
-    return hold_text(hold, now)
+    return hold_text(hold | {"holders": []}, now)
 
 
 def hold_text(hold: dict[str, Any], now: Instant) -> str:

@@ -1,0 +1,206 @@
+"""What people read: every verb once, word for word, and in colour on a terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairlead.cli.main import run
+
+TEXTS = Path(__file__).parent / "texts"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def said(home, *words, code=0):
+    answer = home.run(*words)
+    assert answer.code == code, answer
+    return (answer.out if code == 0 else answer.err).rstrip("\n")
+
+
+def text(name):
+    """What a verb is to say, from the file of that name."""
+    return (TEXTS / f"{name}.txt").read_text().rstrip("\n")
+
+
+@pytest.fixture
+def shop(home):
+    home.policy("balanced", "retry.jitter=0", "caps.all=2")
+    said(home, "project", "add", "web", "--weight", 3)
+    said(home, "add", "Fix the login form", "--id", "login", "--project", "web", "--title", "Login")
+    return home
+
+
+def test_one_line_where_one_line_is_enough(shop):
+    assert said(shop, "add", "x", "--project", "web") == "added t1 (code, web): next but one"
+    assert said(shop, "add", "x", "--project", "web") == "added t2 (code, web): 3rd of its project"
+    assert said(shop, "add", "x", "--id", "login") == "login is known already: queued"
+    assert said(shop, "add", "x", "--need", "login") == "added t3 (code, default): waits"
+    assert said(shop, "add", "x", "--dry-run") == "t4 would be added: next"
+    assert said(shop, "edit", "t1", "t2", "--priority", 5) == "2 tasks changed (priority): t1, t2"
+    assert said(shop, "pause", "project:web") == "project web is paused"
+    shop.later(180)
+    again = "project web was paused already, by ana 3m ago"
+    assert said(shop, "pause", "project:web") == again
+    assert said(shop, "resume", "project:web") == "project web goes on"
+    assert said(shop, "resume") == "nothing was paused"
+    assert said(shop, "cancel", "t3") == "t3 is canceled"
+    assert said(shop, "reclaim") == "no lease has run out"
+    assert said(shop, "clear", "kind:review") == "nothing is queued in kind review"
+    assert said(shop, "replay") == "no decision is recorded"
+    assert said(shop, "group", "list") == "there is no group"
+    assert said(shop, "project", "add", "web") == "there is a project already: web (weight 3)"
+    kept = "canceled: 3 queued tasks (code 3): login, t1, t2"
+    assert said(shop, "clear", "--yes") == kept
+    assert said(shop, "list", "--status", "queued") == "no task fits"
+
+
+def test_the_life_of_a_lease(shop):
+    assert said(shop, "lease", "--worker", "box1").splitlines() == [
+        "1 lease taken:",
+        "  lease  task   project  kind  attempt  expires  what",
+        "  L1     login  web      code        1  in 5m    Login",
+    ]
+    assert said(shop, "lease") == "Nothing to take. Nothing is ready."
+    shop.later(60)
+    beat = "login is running; the lease now ends in 5m"
+    assert said(shop, "heartbeat", "L1") == beat
+    assert said(shop, "report", "L1", "--note", "half way") == "noted; login is running"
+    assert said(shop, "release", "L1", "--failed", "--reason", "exit 1") == (
+        "login is queued; tries again in 30s"
+    )
+    shop.later(30)
+    assert said(shop, "lease", "--limit", 1).startswith("1 lease taken:")
+    assert said(shop, "complete", "L2") == "login is done"
+    assert said(shop, "complete", "L2") == "login was done already"
+    said(shop, "add", "x", "--max-attempts", 1)
+    said(shop, "lease")
+    shop.later(300)
+    assert said(shop, "reclaim").splitlines() == [
+        "1 lease had run out: t1",
+        "out of attempts, parked: t1",
+    ]
+    assert said(shop, "complete", "L3") == (
+        "t1 is done (late: its lease had run out, and nobody had taken it again)"
+    )
+    assert said(shop, "replay") == "3 decisions replayed, the same every time"
+
+
+def test_a_parked_task_and_its_way_back(shop):
+    said(shop, "edit", "login", "--max-attempts", 1)
+    said(shop, "lease")
+    parked = said(shop, "release", "L1", "--failed", "--reason", "exit 1")
+    assert parked == "login is parked: failed: exit 1 (attempt 1 of 1)"
+    assert said(shop, "why", "login") == (
+        "login is parked: failed: exit 1 (attempt 1 of 1); `fairlead retry login` puts it back."
+    )
+    assert said(shop, "retry", "login") == "login is queued"
+
+
+def test_the_list(shop):
+    said(shop, "add", "x", "--id", "tests", "--project", "web", "--need", "login")
+    for name in ("docs", "m", "n"):
+        said(shop, "add", "x", "--id", name)
+    said(shop, "lease", "--limit", 1, "--worker", "box1")
+    shop.later(3 * 60)
+    assert said(shop, "list") == text("list")
+    assert said(shop, "list", "--limit", 1).endswith("… and more: give --limit, or narrow the list")
+
+
+def test_show(shop):
+    said(shop, "lease", "--worker", "b1")
+    shop.later(60)
+    said(shop, "complete", "L1", "--tokens", "input=12000,output=345", "--cost", "0.5")
+    assert said(shop, "show", "login") == text("show")
+
+
+def test_status_summary_and_stats(shop):
+    said(shop, "policy", "set", 'budget=[{scope="all",usd=20,window="day"}]')
+    for _ in range(3):
+        said(shop, "add", "x", "--estimate", 1000)
+    said(shop, "lease", "--worker", "box1")
+    shop.later(240)
+    said(shop, "complete", "L1", "--tokens", 12_345, "--cost", "0.5")
+    said(shop, "report", "L2", "--tokens", 500, "--note", "half way")
+    said(shop, "pause", "project:web", "--reason", "release day")
+    assert said(shop, "status") == text("status")
+    assert said(shop, "summary") == text("summary")
+    assert said(shop, "stats") == text("stats")
+
+
+def test_projects_groups_pools_workers(shop):
+    said(shop, "add", "x", "--group", "release")
+    said(shop, "lease", "--worker", "box1", "--label", "gpu")
+    assert said(shop, "project", "list").splitlines() == [
+        "  project  weight  in flight  queued  parked  done  tokens  cost",
+        "  default       1          1       0             0       0",
+        "  web           3          1       0             0       0",
+    ]
+    assert said(shop, "group", "show", "release").splitlines() == [
+        "release",
+        "  progress  0 of 1 done",
+        "  tasks     t1 (leased)",
+    ]
+    assert said(shop, "pool", "show", "anthropic").splitlines() == [
+        "anthropic",
+        "  in flight  0",
+        "  is         well",
+    ]
+    assert said(shop, "worker", "list").splitlines()[1].split() == [
+        "box1", os.uname().nodename, "2", "now", "live", "gpu",
+    ]  # fmt: skip
+
+
+def test_errors_say_what_which_and_what_now(shop):
+    assert said(shop, "show", "logn", code=1) == (
+        "error: there is no task 'logn'\nhint: `fairlead list` shows what there is."
+    )
+    assert said(shop, "add", "x", "--project", "wbe", code=1) == (
+        "error: there is no project 'wbe'\n"
+        "hint: Did you mean 'web'? To add it: fairlead project add wbe."
+    )
+    assert said(shop, "sttus", code=2) == (
+        "error: no such verb: 'sttus'\nhint: Did you mean 'status'?"
+    )
+    assert said(shop, "complete", "L9", code=1).startswith("error: no lease 'L9'")
+    assert said(shop, "clear", code=1) == (
+        "error: not cleared: 1 queued task (code 1): login\nhint: Add --yes to cancel them."
+    )
+
+
+def test_control_characters_of_users_are_made_visible(shop):
+    evil = "\x1b[2J\u202egone"
+    said(shop, "add", evil, "--title", evil, "--id", "evil")
+    said(shop, "lease")
+    said(shop, "report", "L2", "--note", evil)
+    said(shop, "release", "L1", "--failed", "--reason", evil)
+    for words in (
+        ("list",), ("show", "evil"), ("show", "login"), ("events",), ("status",), ("summary",),
+        ("list", "--json"), ("show", "evil", "--json"), ("pause", "--reason", evil),
+    ):  # fmt: skip
+        answer = shop.run(*words)
+        assert "\x1b" not in answer.out + answer.err, words
+        assert "\u202e" not in answer.out + answer.err, words
+
+
+def test_colour_only_on_a_terminal_and_never_against_the_users_wish(shop, monkeypatch):
+    words = ["--home", str(shop.folder), "list"]
+    shown = {}
+    for name, environment in (("colour", {}), ("plain", {"NO_COLOR": "1"})):
+        terminal = Terminal()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", terminal)
+            patch.setenv("TERM", "xterm")
+            for key, value in environment.items():
+                patch.setenv(key, value)
+            assert run(words) == 0
+        shown[name] = terminal.getvalue()
+    assert "\x1b[32mready\x1b[0m" in shown["colour"]
+    assert "\x1b" not in shown["plain"]
