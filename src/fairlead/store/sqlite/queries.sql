@@ -21,8 +21,8 @@ SELECT count(*) FROM tasks WHERE parent = ?
 -- name: tallies
 SELECT status, wait, project, kind, count FROM tallies WHERE count > 0
 ORDER BY status, wait, project, kind
--- name: version
-SELECT next FROM numbers WHERE name = 'version'
+-- name: numbers
+SELECT name, next FROM numbers
 
 -- name: lanes
 SELECT id, key, ready FROM lanes WHERE ready > 0 ORDER BY id
@@ -76,9 +76,8 @@ DELETE FROM needs WHERE needed = ? AND task = ?
 -- name: tally
 INSERT INTO tallies (status, wait, project, kind, count) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET count = count + excluded.count
--- name: number
-INSERT INTO numbers (name, next) VALUES (?1, 1 + ?2)
-ON CONFLICT DO UPDATE SET next = next + ?2 RETURNING next - ?2
+-- name: put_number
+INSERT OR REPLACE INTO numbers (name, next) VALUES (?, ?)
 
 -- name: attempt
 SELECT {attempt} FROM attempts WHERE lease = ?
@@ -92,7 +91,9 @@ SELECT {attempt} FROM attempts WHERE ended_at IS NULL AND task IN (SELECT value 
 SELECT {attempt} FROM attempts WHERE ended_at >= ? ORDER BY ended_at DESC, fence DESC LIMIT ?
 -- name: put_attempt
 INSERT INTO attempts ({attempt}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (fence) DO UPDATE SET worker = excluded.worker, expires_at = excluded.expires_at,
+ON CONFLICT (fence) DO UPDATE SET    -- NULL is refused: a fence is given out once
+    number = iif(lease = excluded.lease AND task = excluded.task, number, NULL),
+    worker = excluded.worker, expires_at = excluded.expires_at,
     ended_at = excluded.ended_at, outcome = excluded.outcome, input = excluded.input,
     output = excluded.output, cache_read = excluded.cache_read,
     cache_write = excluded.cache_write, usd = excluded.usd, body = excluded.body
@@ -192,6 +193,9 @@ SELECT seq, id FROM tasks t WHERE ended_at < ? AND body <> '{"meta":{"compacted"
         WHERE u.parent = t.id AND u.status NOT IN ('done', 'canceled'))
 -- name: compact_task
 UPDATE tasks SET facts = '{}', body = '{"meta":{"compacted":true}}', prompt = '' WHERE seq = ?
+-- name: compact_needs
+DELETE FROM needs WHERE task = ?1
+    AND needed IS NOT (SELECT parent FROM tasks WHERE seq = ?1)
 -- name: compact_attempts
 DELETE FROM attempts WHERE task = ?
 -- name: compact_events
@@ -214,4 +218,7 @@ ON CONFLICT DO UPDATE SET input = input + excluded.input, output = output + excl
 -- name: compact_minutes
 DELETE FROM usage WHERE minute < ? AND minute % 86400000000 <> 0
 -- name: compact_lanes
-DELETE FROM lanes WHERE ready = 0 AND id NOT IN (SELECT lane FROM tasks WHERE lane IS NOT NULL)
+DELETE FROM lanes WHERE ready = 0 AND version < ?
+    AND version <= (SELECT next FROM numbers WHERE name = 'compacted')
+-- name: compacted
+INSERT OR REPLACE INTO numbers (name, next) VALUES ('compacted', ?)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fairlead.model.event import Event
+from fairlead.model.frozen import changed
 from fairlead.model.instant import Instant
 from fairlead.model.lane import Entry, Lane, LaneKey
 from fairlead.model.project import Group, Project
@@ -24,6 +25,7 @@ from fairlead.store.base import (
     WorkerRow,
     chunks,
 )
+from fairlead.store.sqlite.memo import Memo
 from fairlead.store.sqlite.queries import queries
 from fairlead.store.sqlite.rows import (
     TASK_COLUMNS,
@@ -42,8 +44,9 @@ from fairlead.store.sqlite.rows import (
 class SqliteReading:
     """A consistent view."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, memo: Memo | None = None) -> None:
         self._connection = connection
+        self._memo = memo or Memo()
         self._queries = queries()
 
     def _rows(self, name: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -106,8 +109,11 @@ class SqliteReading:
         return [Tally(Status(row[0]), *row[1:]) for row in self._rows("tallies")]
 
     def version(self) -> int:
-        row = self._row("version")
-        return row[0] - 1 if row else 0
+        return self._numbers().get("version", 1) - 1
+
+    def _numbers(self) -> dict[str, int]:
+        """The next number of each name."""
+        return self._memo.get("numbers", lambda: dict(self._rows("numbers")))
 
     # The queue in the planner's order
 
@@ -158,6 +164,9 @@ class SqliteReading:
         return [HistoryRow(row[0], row[1], row[2], tuple(row[3:7]), row[7]) for row in rows]
 
     def history(self) -> list[History]:
+        return list(self._memo.get("history", self._history))
+
+    def _history(self) -> list[History]:
         return [History(row[0], row[1], row[2] or None, *row[3:]) for row in self._rows("history")]
 
     def usage(self, scope: str, since: Instant | None) -> list[Booking]:
@@ -171,23 +180,38 @@ class SqliteReading:
     # Everything else that is kept
 
     def projects(self) -> dict[str, Project]:
+        return dict(self._memo.get("projects", self._projects))
+
+    def _projects(self) -> dict[str, Project]:
         found = {}
         for body, clock, present in self._rows("projects"):
             held = value_of(Project, body)
-            found[held.name] = _with_clock(held, clock, bool(present))
+            found[held.name] = changed(held, clock=clock, present=bool(present))
         return found
 
     def groups(self) -> dict[str, Group]:
+        return dict(self._memo.get("groups", self._groups))
+
+    def _groups(self) -> dict[str, Group]:
         return {row[0]: Group(*row) for row in self._rows("groups")}
 
     def pools(self) -> dict[str, Pool]:
+        return dict(self._memo.get("pools", self._pools))
+
+    def _pools(self) -> dict[str, Pool]:
         pools = [value_of(Pool, body) for (body,) in self._rows("pools")]
         return {pool.name: pool for pool in pools}
 
     def workers(self) -> list[WorkerRow]:
+        return list(self._memo.get("workers", self._workers))
+
+    def _workers(self) -> list[WorkerRow]:
         return [value_of(WorkerRow, body) for (body,) in self._rows("workers")]
 
     def pauses(self) -> list[Pause]:
+        return list(self._memo.get("pauses", self._pauses))
+
+    def _pauses(self) -> list[Pause]:
         return [value_of(Pause, body) for (body,) in self._rows("pauses")]
 
     def events(
@@ -211,7 +235,7 @@ class SqliteReading:
         return row[0] if row else None
 
     def value(self, name: str) -> Any:
-        row = self._row("value", name)
+        row = self._memo.get(f"value {name}", lambda: self._row("value", name))
         return None if row is None else parse(row[0])
 
     def _with_leases(self, rows: list[tuple[Any, ...]]) -> list[Task]:
@@ -229,12 +253,6 @@ def _lane(key: str, ready: int, entries: list[Entry], age_from: str) -> Lane:
     entries.sort(key=lambda entry: (entry[since], entry[1]))
     ordered = tuple(entries)
     return Lane(key_of(key), ready, ordered, ordered)
-
-
-def _with_clock(project: Project, clock: int | None, present: bool) -> Project:
-    from dataclasses import replace
-
-    return replace(project, clock=clock, present=present)
 
 
 def _event(row: tuple[Any, ...]) -> Event:

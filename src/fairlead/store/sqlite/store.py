@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fairlead.store.sqlite import migrate
 from fairlead.store.sqlite.errors import backups, corrupt, explained, reachable
+from fairlead.store.sqlite.memo import Memo
 from fairlead.store.sqlite.reading import SqliteReading
 from fairlead.store.sqlite.writing import SqliteWriting
 
@@ -25,6 +26,7 @@ class SqliteStore:
         self.path = path
         self.connection = connection
         self._turn = threading.RLock()
+        self._memo = Memo()
 
     @classmethod
     def open(
@@ -61,7 +63,8 @@ class SqliteStore:
         with self._turn, explained(self.path):
             self.connection.execute("BEGIN")
             try:
-                yield SqliteReading(self.connection)
+                self._memo.begin(self.connection)
+                yield SqliteReading(self.connection, self._memo)
             finally:
                 if self.connection.in_transaction:  # an error may have ended it
                     self.connection.execute("ROLLBACK")
@@ -72,11 +75,14 @@ class SqliteStore:
         with self._turn, explained(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
-                writing = SqliteWriting(self.connection)
+                self._memo.begin(self.connection)
+                writing = SqliteWriting(self.connection, self._memo)
                 yield writing
-                writing.flush()
+                writing.finish()
                 self.connection.execute("COMMIT")
+                self._memo.commit(self.connection)
             except BaseException:
+                self._memo.clear()
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
+from fairlead.model.errors import Refused
 from fairlead.model.event import Event
+from fairlead.model.frozen import changed
 from fairlead.model.instant import DAY, Instant
 from fairlead.model.lane import Lane, LaneKey
 from fairlead.model.project import Group, Project
@@ -14,6 +17,7 @@ from fairlead.model.resources import History, Pause, Pool
 from fairlead.model.snapshot import WaitCount
 from fairlead.model.task import Status, Task
 from fairlead.store.base import Attempt, Booking, Decision, Placed, Tally, WorkerRow
+from fairlead.store.sqlite.memo import Memo
 from fairlead.store.sqlite.reading import SqliteReading
 from fairlead.store.sqlite.rows import (
     attempt_row,
@@ -27,11 +31,12 @@ from fairlead.store.sqlite.rows import (
 
 
 class SqliteWriting(SqliteReading):
-    """A transaction that writes; `flush` is called before it is committed."""
+    """A transaction that writes; `finish` is called before it is committed."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        super().__init__(connection)
-        self._lane_ids: dict[LaneKey, int] = {}
+    def __init__(self, connection: sqlite3.Connection, memo: Memo | None = None) -> None:
+        super().__init__(connection, memo)
+        self._lane_ids: dict[LaneKey, int] = self._memo.get("lane ids", dict)
+        self._taken: set[str] = set()  # names whose numbers were taken
         self._lane_deltas: dict[int, int] = {}
         self._tally_deltas: dict[tuple[Any, ...], int] = {}  # status, wait, project, kind
         self._version: int | None = None
@@ -99,16 +104,19 @@ class SqliteWriting(SqliteReading):
     def number(self, name: str, count: int = 1) -> int:
         if name != "version":
             self._touch()
-        row = self._row("number", name, count)
-        assert row is not None
-        return int(row[0])
+        numbers = self._numbers()
+        first = numbers.get(name, 1)
+        if count:
+            numbers[name] = first + count
+            self._taken.add(name)
+        return first
 
     def _moves(self, placed: Placed) -> int | None:
         """Where a known task goes: its old lane loses it, the new one gets it."""
         task = placed.task
         stood = self._stood.pop(task.id, None) or self._row("stands", task.id)
         if stood is None:
-            raise KeyError(task.id)
+            raise Refused(f"the store refuses this: no task {task.id!r}", "Nothing was changed.")
         lane, before = stood[0], stood[1:]
         if lane is not None:
             self._lane_deltas[lane] = self._lane_deltas.get(lane, 0) - 1
@@ -145,6 +153,12 @@ class SqliteWriting(SqliteReading):
 
     def _tally(self, cell: tuple[Any, ...], by: int) -> None:
         self._tally_deltas[cell] = self._tally_deltas.get(cell, 0) + by
+
+    def finish(self) -> None:
+        """Everything that was put off."""
+        self.flush()
+        numbers = self._numbers()
+        self._do_many("put_number", [(name, numbers[name]) for name in sorted(self._taken)])
 
     def flush(self) -> None:
         """Lanes and tallies as of now."""
@@ -207,6 +221,7 @@ class SqliteWriting(SqliteReading):
         self._do_many("put_attempt", [attempt_row(attempt) for attempt in attempts])
 
     def put_history(self, rows: Sequence[History]) -> None:
+        self._memo.drop("history")
         values = [(r.project, r.kind, r.agent or "", r.estimate, r.tokens, r.usd) for r in rows]
         self._do_many("put_history", values)
 
@@ -218,34 +233,45 @@ class SqliteWriting(SqliteReading):
         self._do_many("book", rows)
 
     def put_project(self, project: Project) -> None:
-        from dataclasses import replace
-
-        body = text_of(replace(project, clock=None, present=True))
+        self._memo.drop("projects")
+        body = text_of(changed(project, clock=None, present=True))
         self._do("put_project", project.name, project.clock, int(project.present), body)
 
     def drop_project(self, name: str) -> None:
+        self._memo.drop("projects")
         self._do("drop_project", name)
 
     def put_clocks(self, clocks: Mapping[str, tuple[int, bool]]) -> None:
+        projects = self._memo.get("projects", self._projects)
+        for name, (clock, present) in clocks.items():
+            if name in projects:
+                projects[name] = changed(projects[name], clock=clock, present=present)
         rows = [(clock, int(present), name) for name, (clock, present) in clocks.items()]
         self._do_many("put_clock", rows)
 
     def put_group(self, group: Group) -> None:
+        self._memo.drop("groups")
         self._do("put_group", group.name, group.parent, group.priority)
 
     def put_pool(self, pool: Pool) -> None:
+        self._memo.drop("pools")
         self._do("put_pool", pool.name, text_of(pool))
 
     def put_worker(self, worker: WorkerRow) -> None:
+        others = [row for row in self.workers() if row.name != worker.name]
+        self._memo.put("workers", sorted([*others, worker], key=attrgetter("name")))
         self._do("put_worker", worker.name, text_of(worker))
 
     def drop_worker(self, name: str) -> None:
+        self._memo.drop("workers")
         self._do("drop_worker", name)
 
     def put_pause(self, pause: Pause) -> None:
+        self._memo.drop("pauses")
         self._do("put_pause", pause.scope, text_of(pause))
 
     def drop_pause(self, scope: str) -> None:
+        self._memo.drop("pauses")
         self._do("drop_pause", scope)
 
     def put_decision(self, decision: Decision) -> None:
@@ -263,13 +289,17 @@ class SqliteWriting(SqliteReading):
 
     def put_value(self, name: str, value: Any) -> None:
         if value is None:
+            self._memo.drop(f"value {name}")
             self._do("drop_value", name)
         else:
-            self._do("put_value", name, dump(value))
+            text = dump(value)
+            self._memo.put(f"value {name}", (text,))
+            self._do("put_value", name, text)
 
     def compact(self, before: Instant) -> dict[str, int]:
         found = self._rows("compact_which", before)
         self._do_many("compact_attempts", [(name,) for _, name in found])
+        self._do_many("compact_needs", [(seq,) for seq, _ in found])
         self._do_many("compact_task", [(seq,) for seq, _ in found])
         counts = {"tasks": len(found)}
         for what in ("events", "decisions"):
@@ -280,7 +310,12 @@ class SqliteWriting(SqliteReading):
         midnight = before - before % DAY
         self._do("compact_usage", midnight)
         self._do("compact_minutes", midnight)
-        self._do("compact_lanes")
+        self._memo.drop("lane ids")
+        self._lane_ids = {}
+        self.flush()
+        # Those that were empty last time: whoever asks what has changed knows of them.
+        self._do("compact_lanes", self._touch())
+        self._do("compacted", self._touch())
         return counts
 
 
