@@ -55,9 +55,8 @@ class Cycle:
 
     def _launch(self, task: Task, attempt: Attempt, policy: Policy, delay: int) -> None:
         self.launching += 1
-        self._threads.submit(self._launch_later, task, attempt, policy, delay).add_done_callback(
-            _raise
-        )
+        future = self._threads.submit(self._launch_later, task, attempt, policy, delay)
+        future.add_done_callback(_raise)
 
     def _launch_later(self, task: Task, attempt: Attempt, policy: Policy, delay: int) -> None:
         found: Member | LaunchFailed

@@ -47,13 +47,7 @@ def record(tx: Writing, seen: Seen, policy: Policy, now: Instant, before: int) -
     stale = "base" not in last or last["count"] >= FULL_EVERY or last["age_from"] != age_from
     full = stale or seen.alone
     base = number if full else last["base"]
-    kept = seen.snapshot.lanes
-    gone: list[LaneKey] = []
-    if not full:
-        changed = tx.lanes_changed(last["version"])
-        wanted = changed | seen.widened
-        kept = tuple(lane for lane in kept if lane.key in wanted)
-        gone = sorted(changed - {lane.key for lane in kept}, key=str)
+    kept, gone = (seen.snapshot.lanes, []) if full else _changed(tx, seen, last["version"])
     if seen.alone:
         tx.put_policy_text(policy.digest(), canonical(policy.document()).decode())
     else:
@@ -83,6 +77,14 @@ def record(tx: Writing, seen: Seen, policy: Policy, now: Instant, before: int) -
     if seen.alone:
         start_anew(tx)
     return number
+
+
+def _changed(tx: Writing, seen: Seen, since: int) -> tuple[tuple[Lane, ...], list[LaneKey]]:
+    """The lanes that differ from the base, and those that are gone."""
+    changed = tx.lanes_changed(since)
+    wanted = changed | seen.widened
+    kept = tuple(lane for lane in seen.snapshot.lanes if lane.key in wanted)
+    return kept, sorted(changed - {lane.key for lane in kept}, key=str)
 
 
 def remember_policy(tx: Writing, policy: Policy) -> None:

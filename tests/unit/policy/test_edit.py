@@ -46,7 +46,7 @@ def test_set_changes_one_line_and_keeps_comments(path):
         ('caps."kind:code" = 2', "caps.kind:code", 2),
         ("caps.label:os=linux=2", "caps.label:os=linux", 2),
         ("score.kind.plan=7", "score.kind.plan", 7),
-        ("overdue.after=24h", "overdue.after", "1d"),
+        ("overdue.after=24h", "overdue.after", "24h"),
         ("order=score,age", "order", ["score", "age"]),
         ('order=["age"]', "order", ["age"]),
         ("retry.jitter=0.25", "retry.jitter", 0.25),

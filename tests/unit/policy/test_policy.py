@@ -156,7 +156,7 @@ def test_zero_is_a_cap():
 
 def test_budgets():
     all_tokens, web, pool = Policy.parse({"budget": BUDGETS, "share.window": "5h"}).budget
-    assert (all_tokens.tokens, all_tokens.usd, all_tokens.window) == (100_000, None, "1d")
+    assert (all_tokens.tokens, all_tokens.usd, all_tokens.window) == (100_000, None, "24h")
     assert (web.usd, web.window, web.warn_at) == (12_500_000, "day", Fraction(1, 2))
     assert (pool.usd, pool.window, pool.on_exceeded) == (20_000_000, "5h", "stop")
     assert pool.warn_at == Fraction(4, 5)
