@@ -152,7 +152,7 @@ def _replace(target: Path, text: str) -> Policy:
     policy = Policy.of_layers(layers)
     try:
         target = target.resolve()
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         mode = target.stat().st_mode & 0o7777 if target.exists() else _NEW_MODE
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:

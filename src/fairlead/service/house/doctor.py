@@ -99,8 +99,10 @@ def _store(home: Path, url: str, settings: Settings, clock: Clock) -> Iterator[F
         yield from _agents(settings, set())
     else:
         try:
-            yield from _file_of_store(path)
-            yield from _contents(home, path, settings, clock)
+            found = list(_file_of_store(path))
+            yield from found
+            if all(each.level == FINE for each in found):
+                yield from _contents(home, path, settings, clock)
         except FairleadError as error:
             yield _error("store", error)
 
@@ -137,12 +139,9 @@ def _damage(connection: sqlite3.Connection) -> list[str]:
 
 
 def _contents(home: Path, path: Path, settings: Settings, clock: Clock) -> Iterator[Finding]:
-    """What is in a store of today's schema."""
-    from fairlead.store.sqlite import migrate
+    """What is in a store that is whole and of today's schema."""
     from fairlead.store.sqlite.store import SqliteStore
 
-    if upkeep.schema_at(path) != migrate.latest():
-        return
     store = SqliteStore.open(path)
     try:
         desk = Desk(home, store, settings, clock, "doctor")
