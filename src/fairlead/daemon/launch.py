@@ -18,10 +18,18 @@ from fairlead.model.project import Project
 from fairlead.model.task import Task
 from fairlead.policy.policy import Policy
 from fairlead.service.desk import Desk
-from fairlead.store.base import Attempt
+from fairlead.store.base import Attempt, Reading
 
 #: What an agent is when neither the task nor its project nor the settings name one.
 DEFAULT_AGENT = "claude"
+#: Set in git's hooks, for instance; they name a repository that is not the attempt's.
+_GIT_PLACES = frozenset(
+    f"GIT_{name}"
+    for name in (
+        "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "DIR", "INDEX_FILE", "NAMESPACE",
+        "OBJECT_DIRECTORY", "PREFIX", "WORK_TREE",
+    )
+)  # fmt: skip
 
 
 class LaunchFailed(FairleadError):
@@ -63,6 +71,7 @@ class Launcher:
         with self._desk.store.read() as reading:
             project = reading.projects()[task.project]
             before = [each for each in reading.attempts(task.id) if each.ended_at is not None]
+            self._refuse_taken(reading, attempt)
         agent = self.agent_of(task, project)
         place = workspaces.prepare(
             self._desk.home, self._desk.settings, project, task, attempt.workspace
@@ -80,7 +89,7 @@ class Launcher:
             folder=folder,
             argv=launch.argv,
             cwd=place.path,
-            env={**os.environ, **launch.env, **expanded(pool_env), **task.env, **env},
+            env={**_own_environment(), **launch.env, **expanded(pool_env), **task.env, **env},
             stdin=launch.stdin,
             stop=launch.stop,
             grace=launch.grace,
@@ -90,6 +99,19 @@ class Launcher:
             max_bytes=settings.log.max_bytes,
             mask=patterns(settings.log.mask, {**os.environ, **launch.env, **pool_env, **task.env}),
         )
+
+    def _refuse_taken(self, reading: Reading, attempt: Attempt) -> None:
+        """Two attempts never share a folder: who holds the older lease has it."""
+        desk, projects = self._desk, reading.projects()
+
+        def folder(one: Attempt) -> Path:
+            project = projects[one.project]
+            return workspaces.path_of(desk.home, desk.settings, project, one.task, one.workspace)
+
+        older = [each for each in reading.open_attempts() if each.fence < attempt.fence]
+        for each in older:
+            if each.executor != "none" and folder(each) == folder(attempt):
+                raise LaunchFailed(f"{folder(each)} is taken by {each.task}", code="taken")
 
     def _environment(self, task: Task, attempt: Attempt, place: Path) -> dict[str, str]:
         """What the attempt sees of Fairlead."""
@@ -113,6 +135,11 @@ def session_of(agent: Agent, task: Task, before: list[Attempt]) -> str | None:
     if task.session != "resume" or not agent.resumes or not before:
         return None
     return before[-1].session
+
+
+def _own_environment() -> dict[str, str]:
+    """This process's environment, without what would lead git into another repository."""
+    return {name: value for name, value in os.environ.items() if name not in _GIT_PLACES}
 
 
 def _seconds(length: Micros | None) -> float | None:

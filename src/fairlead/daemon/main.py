@@ -201,8 +201,8 @@ class Daemon:
             _, attempt, found = self.cycle.launched.get()
             self.cycle.launching -= 1
             if isinstance(found, LaunchFailed):
-                paused = found.error_code == "paused"
-                happening = Happening.RELEASED if paused else Happening.LAUNCH_FAILED
+                untouched = found.error_code in ("paused", "taken")
+                happening = Happening.RELEASED if untouched else Happening.LAUNCH_FAILED
                 failed[attempt.lease] = Ending(happening, Report(detail=found.message))
                 continue
             self.crew.add(found)

@@ -93,7 +93,7 @@ def look(
         lanes=reading.lanes(policy.score.age_from, window),
         in_flight=flying,
         wait_counts=reading.wait_counts(),
-        projects=_standing(reading, projects, policy, now),
+        projects=_standing(reading, _placed(desk, projects), policy, now),
         pools=reading.pools(),
         workers=_workers(desk, reading, policy, now, flying, asker),
         paused=tuple(reading.pauses()),
@@ -138,6 +138,18 @@ def _in_flight(
             )
         )
     return tuple(found)
+
+
+def _placed(desk: Desk, projects: dict[str, Project]) -> dict[str, Project]:
+    """Projects whose attempts work in the repository itself have that one workspace."""
+    if desk.settings.workspaces.mode != "shared":
+        return projects
+    from fairlead.workspaces import SHARED, is_shared
+
+    return {
+        name: replace(each, workspaces=(SHARED,)) if is_shared(desk.settings, each) else each
+        for name, each in projects.items()
+    }
 
 
 def _standing(

@@ -12,8 +12,10 @@ from fairlead.settings import Settings
 from fairlead.workspaces.git import (
     branch_of,
     call,
+    checkouts,
     commit_all,
     commit_of,
+    committer,
     git,
     is_ancestor,
     is_dirty,
@@ -37,6 +39,8 @@ def finish(
             _commit_rest(place, task)
         if place.branch is None or task.merge == "keep":
             return ""
+        if (now_on := branch_of(place.path)) != place.branch:
+            return f"{place.path} is on {now_on or 'no branch'}, not on {place.branch}"
         if task.merge == "merge":
             with one_at_a_time(home, place.repo or place.path):
                 return _merge(place)
@@ -62,33 +66,27 @@ def _merge(place: Place) -> str:
         return ""
     merged = new
     if not is_ancestor(place.repo, old, new):
-        tree = call(
-            place.repo, "merge-tree", "--write-tree", "--name-only", old, new, code_ok=(0, 1)
-        )
+        options = ("--write-tree", "--name-only", "--no-messages")
+        tree = call(place.repo, "merge-tree", *options, old, new, code_ok=(0, 1))
         if tree.returncode:
-            files = ", ".join(tree.stdout.splitlines()[1:4])
-            return f"merge conflict with {base}: {files}"
+            files = tree.stdout.splitlines()[1:]
+            more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+            return f"merge conflict with {base}: {', '.join(files[:3])}{more}"
         words = ("commit-tree", tree.stdout.split()[0], "-p", old, "-p", new)
-        who = ("-c", "user.name=Fairlead", "-c", "user.email=fairlead@localhost")
-        merged = git(place.repo, *who, *words, "-m", f"Merge {branch}")
+        merged = git(place.repo, *committer(place.repo), *words, "-m", f"Merge {branch}")
     return _advance(place.repo, base, old, merged)
 
 
 def _advance(repo: Path, base: str, old: str, new: str) -> str:
     """The base branch goes on; a checkout of it goes along if it is clean."""
-    for folder in _checkouts(repo):
-        if branch_of(folder) == base:
+    for folder, branch in checkouts(repo).items():
+        if branch == base:
             if is_dirty(folder):
                 return f"{base} is checked out in {folder} with changes that are not committed"
             git(folder, "merge", "--quiet", "--ff-only", new)
             return ""
     git(repo, "update-ref", f"refs/heads/{base}", new, old)
     return ""
-
-
-def _checkouts(repo: Path) -> list[Path]:
-    lines = git(repo, "worktree", "list", "--porcelain").splitlines()
-    return [Path(line.partition(" ")[2]) for line in lines if line.startswith("worktree ")]
 
 
 def _offer(place: Place, project: Project) -> str:

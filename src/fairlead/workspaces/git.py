@@ -16,6 +16,10 @@ from fairlead.model.errors import Refused
 SECONDS_MAX = 120
 #: Who commits where the repository names nobody.
 _NOBODY = ("-c", "user.name=Fairlead", "-c", "user.email=fairlead@localhost")
+#: Nobody is there to type a passphrase.
+_UNSIGNED = ("-c", "commit.gpgsign=false")
+#: What git writes into a worktree's lock while it makes it.
+_BEING_MADE = "initializing"
 
 
 class GitError(Refused):
@@ -34,11 +38,11 @@ def call(
 ) -> subprocess.CompletedProcess[str]:
     """One call of git in a folder."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C"}
     try:
         found = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, env=env,
-            timeout=SECONDS_MAX, stdin=subprocess.DEVNULL, check=False,
+            ["git", "-C", str(folder), *words], capture_output=True, env=env, check=False,
+            encoding="utf-8", errors="replace", timeout=SECONDS_MAX, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except FileNotFoundError as error:
         raise GitError("git is not installed", "Install git, or take `repo` off.") from error
@@ -72,7 +76,7 @@ def commit_of(folder: Path, name: str) -> str | None:
 
 def is_dirty(folder: Path) -> bool:
     """Whether anything is not committed; what is ignored does not count."""
-    return bool(git(folder, "status", "--porcelain"))
+    return bool(git(folder, "status", "--porcelain", "--untracked-files=normal"))
 
 
 def is_ancestor(folder: Path, older: str, newer: str) -> bool:
@@ -84,9 +88,48 @@ def is_ancestor(folder: Path, older: str, newer: str) -> bool:
 def commit_all(folder: Path, message: str) -> None:
     """Commit whatever is there, as whoever the repository names."""
     git(folder, "add", "-A")
-    names_nobody = not call(folder, "config", "user.email", code_ok=(0, 1)).stdout.strip()
-    who = _NOBODY if names_nobody else ()
-    git(folder, *who, "commit", "--quiet", "--no-verify", "-m", message)
+    git(folder, *committer(folder), "commit", "--quiet", "--no-verify", "-m", message)
+
+
+def committer(folder: Path) -> tuple[str, ...]:
+    """The options of a commit by whoever the repository names, else by Fairlead."""
+    known = all(configured(folder, f"user.{what}") for what in ("name", "email"))
+    return _UNSIGNED if known else (*_NOBODY, *_UNSIGNED)
+
+
+def configured(folder: Path, name: str) -> str | None:
+    """What the repository, or its user, says of a name."""
+    return call(folder, "config", name, code_ok=(0, 1)).stdout.strip() or None
+
+
+def checkouts(repo: Path) -> dict[Path, str | None]:
+    """Every work tree that is there, with the branch that it is on."""
+    found: dict[Path, str | None] = {}
+    for block in git(repo, "worktree", "list", "--porcelain").split("\n\n"):
+        words = dict(line.partition(" ")[::2] for line in block.splitlines())
+        folder = Path(words.get("worktree", ""))
+        if "bare" not in words and folder.is_dir():
+            branch = words.get("branch")
+            found[folder.resolve()] = branch.removeprefix("refs/heads/") if branch else None
+    return found
+
+
+def own_folder(folder: Path) -> Path:
+    """Where git keeps what belongs to this work tree alone."""
+    return Path(git(folder, "rev-parse", "--absolute-git-dir"))
+
+
+def shared_folder(folder: Path) -> Path:
+    """Where git keeps what all work trees of a repository share."""
+    return (folder / git(folder, "rev-parse", "--git-common-dir")).resolve()
+
+
+def is_half_made(folder: Path) -> bool:
+    """Whether git was interrupted while it made this worktree."""
+    try:
+        return (own_folder(folder) / "locked").read_text().strip() == _BEING_MADE
+    except OSError:
+        return False
 
 
 @contextmanager

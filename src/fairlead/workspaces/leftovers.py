@@ -11,7 +11,7 @@ from fairlead.model.project import Project
 from fairlead.model.task import Status
 from fairlead.settings import Settings
 from fairlead.workspaces.git import branch_of, git, is_ancestor, is_dirty, one_at_a_time, top_of
-from fairlead.workspaces.place import folder_of, repo_of
+from fairlead.workspaces.place import base_of, folder_of, repo_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,10 @@ def _reason(project: Project, path: Path, branch: str | None, status: Status | N
     if is_dirty(path):
         return "it has changes that are not committed"
     repo = repo_of(project)
-    base = project.base or branch_of(repo) or "HEAD"
-    if branch is None or not is_ancestor(repo, branch, base):
+    base = project.base or "HEAD"
+    if branch is not None:
+        base = base_of(repo, branch)
+    if branch is None or not is_ancestor(repo, f"refs/heads/{branch}", base):
         return f"its work is not merged into {base}"
     return ""
 
