@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from fairlead.lifecycle.reclaim import status_after
 from fairlead.lifecycle.retry import attempts_max, half_open_at, wait_after
@@ -34,8 +33,7 @@ _TOLD = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What follows: the task as it is now, and what is to be done about it."""
 
     task: Task
@@ -44,8 +42,7 @@ class Step:
     freed: bool = False  # slot, locks and workspace of the attempt are free
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(NamedTuple):
     """Everything that one step looks at."""
 
     task: Task
@@ -86,7 +83,9 @@ def _lease(case: _Case) -> Step:
     if case.lease is None:
         raise ValueError("a task is leased with a lease")
     task = case.task
-    lease = changed(case.lease, attempt=task.attempts + 1)
+    lease = case.lease
+    if lease.attempt != task.attempts + 1:
+        lease = changed(lease, attempt=task.attempts + 1)
     leased = changed(
         task,
         status=Status.LEASED,

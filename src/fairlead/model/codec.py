@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import json.encoder
 import types
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
@@ -47,9 +47,20 @@ def canonical(document: Any) -> bytes:
     return _write(document).encode("utf-8", "surrogatepass")
 
 
-_write = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False, check_circular=False
-).encode
+def writer(sort_keys: bool = False) -> Callable[[Any], str]:
+    """JSON without spaces, by an encoder that is made once and not for every call."""
+    plain = json.JSONEncoder(
+        sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=False, check_circular=False
+    )
+    make = getattr(json.encoder, "c_make_encoder", None)
+    text = getattr(json.encoder, "encode_basestring", None)
+    if make is None or text is None:
+        return plain.encode
+    quick = make(None, plain.default, text, None, ":", ",", sort_keys, False, True)
+    return lambda document: "".join(quick(document, 0))
+
+
+_write = writer(sort_keys=True)
 
 
 def _find_encoder(kind: Any) -> Callable[[Any], Any]:

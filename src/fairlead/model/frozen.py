@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields
 from functools import cache
-from itertools import repeat
-from operator import attrgetter, call
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -18,8 +15,8 @@ class Layout(NamedTuple):
 
     places: dict[str, int]
     blank: list[Any]  # what they are when nothing is said
-    read: Callable[[Any], tuple[Any, ...]]
-    setters: list[Callable[[Any, Any], None]]
+    read: Callable[[Any], list[Any]]
+    make: Callable[[Iterable[Any]], Any]  # a value from all its fields, in order
 
 
 def _layout(kind: Any) -> Layout:
@@ -29,29 +26,44 @@ def _layout(kind: Any) -> Layout:
         each.default_factory() if each.default_factory is not MISSING else each.default
         for each in found
     ]
-    setters = [kind.__dict__[name].__set__ for name in names]
     places = {name: place for place, name in enumerate(names)}
-    return Layout(places, blank, attrgetter(*names), setters)
+    return Layout(places, blank, *_quick(kind, names))
 
 
 #: How values of a class are laid out.
 layout: Callable[[Any], Layout] = cache(_layout)
 
 
-def filled(kind: type[T], row: list[Any]) -> T:
-    """A value from all its fields, in order."""
-    value = object.__new__(kind)
-    deque(map(call, layout(kind).setters, repeat(value), row), maxlen=0)
+def _quick(kind: Any, names: list[str]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Reads all fields, and sets those of a twin that is not frozen yet, in one statement each."""
+    parts = ", ".join(f"value.{name}" for name in names)
+    source = f"""
+def read(value):
+    return [{parts}]
+
+def make(row):
+    value = Twin()
+    {parts}, = row
+    value.__class__ = kind
     return value
+"""
+    twin = type(f"{kind.__name__}InTheMaking", (), {"__slots__": kind.__slots__})
+    known: dict[str, Any] = {"Twin": twin, "kind": kind}
+    exec(source, known)
+    return known["read"], known["make"]
+
+
+def filled(kind: type[T], row: Iterable[Any]) -> T:
+    """A value from all its fields, in order."""
+    found: T = layout(kind).make(row)
+    return found
 
 
 def changed(value: T, /, **changes: Any) -> T:
     """The same value with some fields changed."""
-    kind = type(value)
-    places, _, read, setters = layout(kind)
-    row = list(read(value))
+    places, _, read, make = layout(type(value))
+    row = read(value)
     for name, held in changes.items():
         row[places[name]] = held
-    found = object.__new__(kind)
-    deque(map(call, setters, repeat(found), row), maxlen=0)
+    found: T = make(row)
     return found

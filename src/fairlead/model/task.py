@@ -139,9 +139,9 @@ class Task:
             self.agent,
             self.pool,
             self.parallel,
-            tuple(sorted(set(self.locks))),
+            tuple(sorted(set(self.locks))) if self.locks else (),
             self.workspace,
-            tuple(sorted(set(self.labels))),
+            tuple(sorted(set(self.labels))) if self.labels else (),
             self.group,
         )
 

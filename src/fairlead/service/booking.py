@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import add
+from operator import add, sub
 from typing import Any
 
 from fairlead.lifecycle.usage import Tokens, clock_correction, counted, minute_of, percentile70
@@ -74,13 +74,13 @@ class Books:
         totals = attempt.tokens
         if tokens is not None:
             totals = tuple(map(max, tokens, attempt.tokens))  # type: ignore[assignment]
-        more = tuple(new - old for new, old in zip(totals, attempt.tokens, strict=True))
         cost = max(usd, attempt.usd or 0) if usd is not None else attempt.usd
-        if any(more) or (cost or 0) != (attempt.usd or 0):
+        if totals != attempt.tokens or (cost or 0) != (attempt.usd or 0):
+            more = tuple(map(sub, totals, attempt.tokens))
             dollars = (cost or 0) - (attempt.usd or 0)
-            self._add(task, tokens=more, usd=dollars)  # type: ignore[arg-type]
+            self._add(task, tokens=more, usd=dollars)
             self._learn.add((attempt.project, attempt.kind, attempt.agent))
-        used = counted(Tokens(*totals), self._policy.usage.count)
+        used = counted(Tokens(*totals), self._policy.usage.count) if any(totals) else 0
         received = used if ended else max(used, attempt.estimate)
         if received != attempt.charged:
             by = clock_correction(attempt.charged, received, attempt.weight, ended=True)

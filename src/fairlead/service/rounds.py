@@ -113,6 +113,7 @@ def _start(
         lease = Lease(
             id=attempt.lease,
             fence=fence,
+            attempt=attempt.number,
             worker=pick.worker,
             expires_at=attempt.expires_at,
             started_at=now,

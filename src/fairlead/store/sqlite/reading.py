@@ -13,7 +13,7 @@ from fairlead.model.lane import Entry, Lane, LaneKey
 from fairlead.model.project import Group, Project
 from fairlead.model.resources import History, Pause, Pool
 from fairlead.model.snapshot import WaitCount
-from fairlead.model.task import Lease, Status, Task
+from fairlead.model.task import Status, Task
 from fairlead.store.base import (
     Attempt,
     Booking,
@@ -47,6 +47,7 @@ class SqliteReading:
     def __init__(self, connection: sqlite3.Connection, memo: Memo | None = None) -> None:
         self._connection = connection
         self._memo = memo or Memo()
+        self._open: dict[str, Attempt] = {}  # of a task, where it was read already
         self._queries = queries()
 
     def _rows(self, name: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -146,13 +147,20 @@ class SqliteReading:
 
     def attempt(self, lease: str) -> Attempt | None:
         row = self._row("attempt", lease)
-        return None if row is None else attempt_of(row)
+        if row is None:
+            return None
+        found = attempt_of(row)
+        if found.ended_at is None:
+            self._open[found.task] = found
+        return found
 
     def attempts(self, task: str) -> list[Attempt]:
         return [attempt_of(row) for row in self._rows("attempts", task)]
 
     def open_attempts(self) -> list[Attempt]:
-        return [attempt_of(row) for row in self._rows("open_attempts")]
+        found = [attempt_of(row) for row in self._rows("open_attempts")]
+        self._open |= {each.task: each for each in found}
+        return found
 
     def ended_attempts(self, since: Instant, limit: int) -> list[tuple[Attempt, Task]]:
         attempts = [attempt_of(row) for row in self._rows("ended_attempts", since, limit)]
@@ -241,11 +249,11 @@ class SqliteReading:
     def _with_leases(self, rows: list[tuple[Any, ...]]) -> list[Task]:
         """Tasks from rows; those in flight with the lease of their open attempt."""
         flying = [row[1] for row in rows if row[4] in ("leased", "running")]
-        leases: dict[str, Lease] = {}
-        if flying:
-            open_ones = self._rows("open_attempts_of", dump(flying))
-            leases = {row[2]: lease_of(attempt_of(row)) for row in open_ones}
-        return [task_of(row, leases.get(row[1])) for row in rows]
+        unread = [name for name in flying if name not in self._open]
+        for row in self._rows("open_attempts_of", dump(unread)) if unread else ():
+            self._open[row[2]] = attempt_of(row)
+        held = {name: lease_of(self._open[name]) for name in flying if name in self._open}
+        return [task_of(row, held.get(row[1])) for row in rows]
 
 
 def _lane(key: str, ready: int, entries: list[Entry], age_from: str) -> Lane:

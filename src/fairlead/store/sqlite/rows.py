@@ -7,7 +7,7 @@ from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from fairlead.model.codec import decode, encode
+from fairlead.model.codec import decode, encode, writer
 from fairlead.model.frozen import filled, layout
 from fairlead.model.lane import LaneKey
 from fairlead.model.task import Lease, Status, Task
@@ -38,7 +38,7 @@ _LEASED = ("detail", "session", "note", "host", "pid", "pid_started", "workspace
 
 
 #: JSON without spaces.
-dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
+dump = writer()
 
 
 def parse(text: str) -> Any:
@@ -74,7 +74,7 @@ def task_row(placed: Placed, lane: int | None) -> tuple[Any, ...]:
     """A whole new row."""
     task, wait, due_at = placed
     return (
-        task.seq, task.id, task.project, task.kind, task.status.value, lane, wait, due_at,
+        task.seq, task.id, task.project, task.kind, str(task.status), lane, wait, due_at,
         task.created_at, task.ready_since, task.ended_at, task.estimate_tokens, task.priority,
         task.depth, task.failures, task.attempts, task.agent, task.pool, task.group, task.parent,
         facts_of(task), body_of(task), task.prompt,

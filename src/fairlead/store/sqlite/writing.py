@@ -65,7 +65,7 @@ class SqliteWriting(SqliteReading):
         for placed in tasks:
             task = placed.task
             lane = self._enters(task, placed.wait)
-            self._tally((task.status.value, placed.wait, task.project, task.kind), 1)
+            self._tally((str(task.status), placed.wait, task.project, task.kind), 1)
             rows.append(task_row(placed, lane))
             if task.needs or task.parent is not None:
                 needs += _needs(task)
@@ -80,7 +80,7 @@ class SqliteWriting(SqliteReading):
             lane = self._moves(placed)
             rows.append(
                 (
-                    task.status.value, lane, wait, due_at, task.created_at, task.ready_since,
+                    str(task.status), lane, wait, due_at, task.created_at, task.ready_since,
                     task.ended_at, task.failures, task.attempts, facts_of(task), task.seq,
                 )
             )  # fmt: skip
@@ -120,7 +120,7 @@ class SqliteWriting(SqliteReading):
         lane, before = stood[0], stood[1:]
         if lane is not None:
             self._lane_deltas[lane] = self._lane_deltas.get(lane, 0) - 1
-        after = (task.status.value, placed.wait, task.project, task.kind)
+        after = (str(task.status), placed.wait, task.project, task.kind)
         if before != after:
             self._tally(before, -1)
             self._tally(after, 1)
@@ -218,6 +218,7 @@ class SqliteWriting(SqliteReading):
         return first + len(events) - 1
 
     def put_attempts(self, attempts: Sequence[Attempt]) -> None:
+        self._open = {}
         self._do_many("put_attempt", [attempt_row(attempt) for attempt in attempts])
 
     def put_history(self, rows: Sequence[History]) -> None:
