@@ -33,6 +33,12 @@ def until(what: Callable[[], Any], seconds: float = WAIT_SECONDS) -> Any:
     return found
 
 
+def wait_for(seconds: float) -> None:
+    """Let a drawn time pass: the moment of a kill is random."""
+    end = monotonic() + seconds
+    until(lambda: monotonic() >= end)
+
+
 class World:
     """One home folder."""
 
@@ -111,7 +117,7 @@ class World:
         return found
 
     def started(self, task: str) -> None:
-        until(lambda: (self.marks / task).exists())
+        until((self.marks / task).exists)
 
     def mark_counts(self) -> Counter[str]:
         lines = [line for file in self.marks.iterdir() for line in file.read_text().splitlines()]

@@ -1,0 +1,172 @@
+"""Tasks in real repositories, from `fairlead run` to commits on branches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.world import World, until
+from tests.workspaces.yard import commit, git, look, make_repository
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+@pytest.fixture
+def repositories(world: World, tmp_path: Path) -> dict[str, Path]:
+    """Two projects with a repository each."""
+    found = {name: make_repository(tmp_path / name) for name in ("web", "api")}
+    for name, folder in found.items():
+        world.fairlead("project", "add", name, "--repo", str(folder))
+    return found
+
+
+def writing(name: str, project: str, more: str = "", **fields: Any) -> dict[str, Any]:
+    """A task that writes a file and leaves it uncommitted."""
+    script = f"{more or 'true'}; pwd > $FAIRLEAD_TASK"
+    return {"id": name, "project": project, "command": ["sh", "-c", script], **fields}
+
+
+def log(repo: Path, branch: str) -> list[str]:
+    return git(repo, "log", "--format=%s", branch).splitlines()
+
+
+def test_eight_tasks_in_two_repositories(world: World, repositories: dict[str, Path]) -> None:
+    before = {name: look(folder) for name, folder in repositories.items()}
+    names = [(f"{project}-{number}", project) for project in repositories for number in range(4)]
+    world.add(*(writing(name, project) for name, project in names))
+    world.run()
+    assert set(world.statuses().values()) == {"done"}
+    for name, project in names:
+        branch = f"fairlead/{name}"
+        folder = git(repositories[project], "show", f"{branch}:{name}")
+        assert folder == str(world.home / "worktrees" / project / name)
+        assert log(repositories[project], branch) == [name, "first"]
+    assert {name: look(folder) for name, folder in repositories.items()} == before
+    rows = world.fairlead("workspaces")["workspaces"]
+    assert {row["keep"] for row in rows} == {"its work is not merged into main"}
+    assert world.fairlead("workspaces", "clean")["removed"] == []
+
+
+def test_merges_one_after_the_other_and_cleaning_up(
+    world: World, repositories: dict[str, Path]
+) -> None:
+    web = repositories["web"]
+    world.add(*(writing(f"m{number}", "web", merge="merge") for number in range(4)))
+    world.run()
+    assert set(world.statuses().values()) == {"done"}
+    assert {f"m{number}" for number in range(4)} <= set(look(web)["files"])
+    assert git(web, "status", "--porcelain") == ""
+    assert len(world.fairlead("workspaces", "clean", "--dry-run")["removed"]) == 4
+    assert len(world.fairlead("workspaces", "clean")["removed"]) == 4
+    assert world.fairlead("workspaces")["workspaces"] == []
+    assert git(web, "branch", "--format=%(refname:short)") == "main"
+
+
+def test_a_conflict_and_a_dirty_checkout_park_with_their_reason(
+    world: World, repositories: dict[str, Path]
+) -> None:
+    web, api = repositories["web"], repositories["api"]
+    hold = f'while ! test -e "{world.marks}/go"; do sleep 0.05; done'
+    more = f'echo start >> "{world.marks}/$FAIRLEAD_TASK"; {hold}; echo agent > README'
+    world.add(
+        writing("conflict", "web", more, merge="merge"),
+        writing("dirty", "api", more, merge="merge"),
+    )
+    world.up()
+    world.started("conflict")
+    world.started("dirty")
+    (web / "README").write_text("person\n")
+    commit(web, "by a person")
+    (api / "README").write_text("half done\n")
+    (world.marks / "go").write_text("")
+    until(lambda: set(world.statuses().values()) == {"parked"})
+    reasons = {
+        name: world.fairlead("show", name)["task"]["reason"] for name in ("conflict", "dirty")
+    }
+    assert "merge conflict with main: README" in reasons["conflict"]
+    assert "changes that are not committed" in reasons["dirty"]
+    assert log(web, "fairlead/conflict") == ["conflict", "first"]
+    assert (api / "README").read_text() == "half done\n"
+    git(api, "checkout", "-q", "README")
+    world.fairlead("retry", "dirty")
+    until(lambda: world.statuses()["dirty"] == "done")
+    assert (api / "README").read_text() == "agent\n"
+
+
+def test_a_retry_goes_on_in_the_same_worktree(world: World, repositories: dict[str, Path]) -> None:
+    script = 'echo $FAIRLEAD_ATTEMPT >> tries; test "$FAIRLEAD_ATTEMPT" = 2'
+    world.add({"id": "t1", "project": "web", "command": ["sh", "-c", script]})
+    world.run()
+    assert [each.outcome for each in world.attempts("t1")] == ["failed", "succeeded"]
+    assert git(repositories["web"], "show", "fairlead/t1:tries").split() == ["1", "2"]
+
+
+def overlapping(name: str, project: str) -> dict[str, Any]:
+    """A task that fails where another one is in its folder."""
+    script = "mkdir taken || exit 9; sleep 0.2; rmdir taken"
+    return {"id": name, "project": project, "command": ["sh", "-c", script], "max_attempts": 1}
+
+
+def test_shared_means_one_at_a_time(world: World, repositories: dict[str, Path]) -> None:
+    world.settings('[worker]\nslots = 8\n[workspaces]\nmode = "shared"\n')
+    world.add(*(overlapping(f"s{number}", "web") for number in range(4)))
+    world.add(*(overlapping(f"a{number}", "api") for number in range(2)))
+    assert len(world.fairlead("plan")["picks"]) == 2
+    assert world.fairlead("why", "s3")["holds"][0]["code"] == "workspace"
+    world.run()
+    assert set(world.statuses().values()) == {"done"}
+    assert not (world.home / "worktrees").exists()
+    assert git(repositories["web"], "branch", "--format=%(refname:short)") == "main"
+
+
+def test_two_projects_with_one_shared_repository_take_turns(
+    world: World, repositories: dict[str, Path]
+) -> None:
+    world.settings('[worker]\nslots = 8\n[workspaces]\nmode = "shared"\n')
+    world.policy('retry.base = "100ms"\nretry.jitter = 0\n')
+    world.fairlead("project", "add", "twin", "--repo", str(repositories["web"]))
+    world.add(overlapping("a", "web"), overlapping("b", "twin"))
+    world.run()
+    assert world.statuses() == {"a": "done", "b": "done"}
+    outcomes = [each.outcome for name in "ab" for each in world.attempts(name)]
+    assert set(outcomes) == {"succeeded", "released"}
+
+
+def test_a_pool_is_used_by_as_many_as_it_has_folders(
+    world: World, repositories: dict[str, Path]
+) -> None:
+    world.fairlead("project", "set", "web", "--workspace", "w1", "--workspace", "w2")
+    world.add(*(overlapping(f"p{number}", "web") for number in range(6)))
+    assert len(world.fairlead("plan")["picks"]) == 2
+    world.run()
+    assert set(world.statuses().values()) == {"done"}
+    folders = sorted(path.name for path in (world.home / "worktrees" / "web").iterdir())
+    assert folders == ["w1", "w2"]
+    assert {row["keep"] for row in world.fairlead("workspaces")["workspaces"]} == {
+        "it belongs to the pool"
+    }
+
+
+def test_a_repository_that_is_gone_fails_the_launch_and_nothing_else(
+    world: World, repositories: dict[str, Path], tmp_path: Path
+) -> None:
+    world.policy('retry.base = "0s"\nretry.jitter = 0\nbreaker.half_open_after = "none"\n')
+    repositories["web"].rename(tmp_path / "moved")
+    world.add(writing("t1", "web"), writing("t2", "api"))
+    world.run()
+    assert world.statuses() == {"t1": "parked", "t2": "done"}
+    assert "is not there" in world.fairlead("show", "t1")["task"]["reason"]
+    assert {each.outcome for each in world.attempts("t1")} == {"launch_failed"}
+
+
+def test_variables_of_git_do_not_lead_agents_elsewhere(
+    world: World, repositories: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", str(repositories["api"] / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(repositories["api"]))
+    world.add(writing("t1", "web", "git commit -q --allow-empty -m agent"))
+    world.run()
+    assert log(repositories["web"], "fairlead/t1") == ["t1", "agent", "first"]
+    assert log(repositories["api"], "main") == ["first"]
