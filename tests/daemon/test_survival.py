@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import random
 import signal
-from time import monotonic
 
 import pytest
 
-from tests.daemon.world import World, until
+from tests.daemon.world import World, until, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -21,8 +20,7 @@ def test_ten_kills_of_the_daemon_lose_nothing_and_double_nothing(world: World) -
     world.add(*(world.marking(name, draw.uniform(1.0, 4.0)) for name in names))
     for _ in range(10):
         pid = world.up()
-        end = monotonic() + draw.uniform(0.05, 0.8)
-        until(lambda end=end: monotonic() >= end)
+        wait_for(draw.uniform(0.05, 0.8))
         world.kill(pid)
     world.run()
     assert world.statuses() == dict.fromkeys(names, "done")

@@ -46,6 +46,7 @@ class World:
         self.home = home
         self.marks = home / "marks"
         self.marks.mkdir(parents=True)
+        self.seconds = WAIT_SECONDS  # that a command may take
         self.policy('retry.base = "1s"\nretry.jitter = 0\nbreaker.half_open_after = "none"\n')
         self.settings("[worker]\nslots = 10\n")
 
@@ -77,7 +78,7 @@ class World:
         """One command in a process of its own; its document."""
         done = subprocess.run(
             [sys.executable, "-m", "fairlead", "--home", str(self.home), "--json", *words],
-            capture_output=True, text=True, check=False, timeout=WAIT_SECONDS,
+            capture_output=True, text=True, check=False, timeout=self.seconds,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         found: dict[str, Any] = json.loads(done.stdout)

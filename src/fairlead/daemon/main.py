@@ -16,9 +16,10 @@ from fairlead.daemon.crew import Crew, Member
 from fairlead.daemon.cycle import Cycle
 from fairlead.daemon.launch import Launcher, LaunchFailed
 from fairlead.daemon.lock import HomeLock
+from fairlead.daemon.notices import Notices
 from fairlead.executors.process import ProcessExecutor, reap
 from fairlead.model.errors import FairleadError, TryLater
-from fairlead.model.event import Happening
+from fairlead.model.event import Event, Happening
 from fairlead.model.instant import SECOND, Instant
 from fairlead.model.plan import Plan
 from fairlead.policy.policy import Policy
@@ -61,6 +62,8 @@ class Daemon:
         self._executor = ProcessExecutor()
         self.cycle = Cycle(desk, Launcher(desk, self._executor))
         self.crew = Crew(self._selector)
+        self._notices = Notices(desk, say)
+        self._was_empty = True
         self.policy: Policy = desk.policy()  # a bad file starts nothing
         self.plan: Plan | None = None
         self.stopping = ""  # why it ends: "leave" the agents, or "stop" them
@@ -90,6 +93,7 @@ class Daemon:
             signal.set_wakeup_fd(-1)
             self.cycle.close()
             self._take_launched()
+            self._notices.close()
             lock.release()
 
     def stop(self, how: str = "leave") -> None:
@@ -138,7 +142,17 @@ class Daemon:
         self._dirty = False
         self._cycle_at = self.desk.now()
         self.plan = self.cycle.once(self.policy, wish.limit).plan
+        self._tell_empty(self.plan)
+        self._notices.look()
         compact_if_due(self.desk)
+
+    def _tell_empty(self, plan: Plan) -> None:
+        """The last of the work is done: said once, until there is work again."""
+        empty = not plan.picks and not plan.holds and not plan.room.in_flight
+        if empty and not self._was_empty:
+            with self.desk.store.write() as tx:
+                tx.log([Event(0, self.desk.now(), "queue_empty")])
+        self._was_empty = empty
 
     def _plan_is_due(self) -> bool:
         """Something changed, or a time has come; the interval alone is no reason but for files."""

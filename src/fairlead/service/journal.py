@@ -14,7 +14,7 @@ from fairlead.model.snapshot import waits_of
 from fairlead.model.task import Lease, Status, Task
 from fairlead.planner import readiness
 from fairlead.policy.policy import Policy
-from fairlead.store.base import Placed, Reading, Writing
+from fairlead.store.base import Filter, Placed, Reading, Writing
 
 #: How many of a task's last events an error tells.
 STORY_LENGTH = 10
@@ -90,6 +90,16 @@ class Journal:
             for name in ended:
                 self._follow(name)
             self._write()
+            self._tell_groups(ended)
+
+    def _tell_groups(self, ended: list[str]) -> None:
+        """A group is done when nothing of it is unfinished."""
+        tasks = self.tx.tasks(ended).values()
+        done = {each.group for each in tasks if each.group and each.status is Status.DONE}
+        open_ones = (Status.QUEUED, Status.LEASED, Status.RUNNING, Status.PARKED)
+        for group in sorted(name for name in done if name is not None):
+            if not self.tx.listing(Filter(status=open_ones, group=group), limit=1):
+                self.tx.log([Event(0, self.now, "group_done", data={"group": group})])
 
     def settle(self, task: Task) -> Placed:
         """Place a queued task; one that has just become ready is ready since now, or its timer."""
