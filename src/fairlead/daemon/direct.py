@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fairlead.daemon.launch import Launcher, LaunchFailed
-from fairlead.executors.process import ProcessExecutor
+from fairlead.executors import executor_named
 from fairlead.model.event import Happening
 from fairlead.model.lane import lane_of
 from fairlead.model.task import Status
@@ -30,7 +30,7 @@ def start_direct(desk: Desk, ids: Sequence[str]) -> tuple[str, ...]:
     holding.present(desk)
     with desk.store.write() as tx:
         committed = _commit(desk, tx, policy, ids)
-    launcher = Launcher(desk, ProcessExecutor())
+    launcher = Launcher(desk, executor_named(desk.settings.worker.executor))
     started = []
     for task, attempt in committed.started:
         try:

@@ -17,7 +17,8 @@ from fairlead.daemon.cycle import Cycle
 from fairlead.daemon.launch import Launcher, LaunchFailed
 from fairlead.daemon.lock import HomeLock
 from fairlead.daemon.notices import Notices
-from fairlead.executors.process import ProcessExecutor, reap
+from fairlead.executors import executor_named
+from fairlead.executors.process import reap
 from fairlead.model.errors import FairleadError, TryLater
 from fairlead.model.event import Event, Happening
 from fairlead.model.instant import SECOND, Instant
@@ -59,7 +60,7 @@ class Daemon:
         self._tick = tick
         self._what = what
         self._selector = selectors.DefaultSelector()
-        self._executor = ProcessExecutor()
+        self._executor = executor_named(desk.settings.worker.executor)
         self.cycle = Cycle(desk, Launcher(desk, self._executor))
         self.crew = Crew(self._selector)
         self._notices = Notices(desk, say)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fairlead.daemon.crew import Crew
 from fairlead.daemon.cycle import Cycle
@@ -10,6 +10,7 @@ from fairlead.daemon.folders import run_folder
 from fairlead.executors.base import Executor, Handle
 from fairlead.executors.process import clean_up, exit_of
 from fairlead.model.event import Happening
+from fairlead.model.record import dataclass
 from fairlead.policy.policy import Policy
 from fairlead.service import holding
 from fairlead.service.desk import Desk

@@ -1,1 +1,28 @@
 """How it runs: launch, adopt, stop. Executors are found by their name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from fairlead.model.errors import Invalid, did_you_mean
+
+if TYPE_CHECKING:
+    from fairlead.executors.base import Executor
+
+SHIPPED = {"process": "ProcessExecutor", "tmux": "TmuxExecutor"}
+
+
+def executor_named(name: str) -> Executor:
+    """A shipped executor, or one that a package brings along (`fairlead.executors`)."""
+    found: Executor
+    if name in SHIPPED:
+        found = getattr(import_module(f"fairlead.executors.{name}"), SHIPPED[name])()
+        return found
+    others = {entry.name: entry for entry in entry_points(group="fairlead.executors")}
+    if name not in others:
+        hint = did_you_mean(name, [*SHIPPED, *others])
+        raise Invalid(f"no executor {name!r}", hint, code="invalid_settings")
+    found = others[name].load()()
+    return found

@@ -15,7 +15,8 @@ from typing import Any
 from fairlead.executors import runner
 from fairlead.executors.base import Exit, Handle, Orders
 
-RUNNER = Path(runner.__file__)
+#: The command line of a runner; its folder follows.
+RUN = (sys.executable, "-I", "-S", str(Path(runner.__file__)))
 
 
 class ProcessExecutor:
@@ -23,21 +24,15 @@ class ProcessExecutor:
 
     def launch(self, orders: Orders) -> Handle:
         """Start a runner; it gets its orders through a pipe."""
-        told = asdict(orders) | {
-            "env": dict(orders.env) | {"FAIRLEAD_RUN": str(orders.folder)},
-            "cwd": str(orders.cwd),
-            "marker": str(orders.folder),
-        }
-        del told["folder"]
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(RUNNER), str(orders.folder)],
+            [*RUN, str(orders.folder)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             cwd="/", start_new_session=True, close_fds=True,
         )  # fmt: skip
         assert process.stdin is not None
         started = runner.process_started(process.pid) or ""
         with contextlib.suppress(BrokenPipeError), process.stdin:
-            process.stdin.write(json.dumps(told).encode())
+            process.stdin.write(spoken(orders))
         process.returncode = 0  # it is reaped by `reap`, not by this object
         return Handle(process.pid, started)
 
@@ -53,6 +48,17 @@ class ProcessExecutor:
         if not is_dead(handle.pid, handle.pid_started):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(handle.pid, signal.SIGTERM)
+
+
+def spoken(orders: Orders, **more: object) -> bytes:
+    """Orders as a runner takes them."""
+    told = asdict(orders) | {
+        "env": dict(orders.env) | {"FAIRLEAD_RUN": str(orders.folder)},
+        "cwd": str(orders.cwd),
+        "marker": str(orders.folder),
+    }
+    del told["folder"]
+    return json.dumps(told | more).encode()
 
 
 def exit_of(folder: Path) -> Exit | None:

@@ -38,7 +38,7 @@ class Log:
         self._parts: list[bytes] = []  # of a line whose end has not come
         self._held = 0
         self.dropped = 0
-        self.final_seen = False
+        self.finals = 0  # final records so far
 
     def feed(self, data: bytes) -> None:
         """More output."""
@@ -67,7 +67,7 @@ class Log:
     def _block(self, lines: bytes) -> None:
         """Lines, each with its end."""
         finals = self._finals(lines) if self._final and b"{" in lines else []
-        self.final_seen = self.final_seen or bool(finals)
+        self.finals += len(finals)
         room = max(0, self._left)
         kept, beyond = lines[:room], lines[room:]
         if kept:
@@ -112,6 +112,7 @@ class Runner:
         self._ladder: list[tuple[float, int]] = []  # (when, signal), what is still to be sent
         self._silent_since = time.monotonic()
         self._grace_until: float | None = None
+        self._finals = 0
         self.agent: subprocess.Popen[bytes] | None = None
 
     def run(self) -> dict[str, Any]:
@@ -130,7 +131,7 @@ class Runner:
         return {
             "exit_code": code if code >= 0 else None,
             "signal": -code if code < 0 else None,
-            "final": logs[0].final_seen,
+            "final": logs[0].finals > 0,
             "dropped": sum(log.dropped for log in logs),
         }
 
@@ -200,7 +201,11 @@ class Runner:
             return True
         self._silent_since = time.monotonic()
         key.data.feed(data)
-        if first.final_seen and self._grace_until is None:
+        if self.orders.get("echo"):
+            with contextlib.suppress(OSError):
+                os.write(1, data)
+        if first.finals > self._finals:
+            self._finals = first.finals
             self._grace_until = time.monotonic() + self.orders["grace"]
         return bool(data)
 
@@ -295,12 +300,21 @@ def _now() -> float:
     return time.time_ns() / 1e9
 
 
+def _orders() -> dict[str, Any]:
+    """From standard input, or from a named pipe that is gone after it."""
+    if len(sys.argv) < 3:
+        return dict(json.load(sys.stdin))
+    with open(sys.argv[2], encoding="utf-8") as pipe:
+        os.unlink(sys.argv[2])
+        return dict(json.load(pipe))
+
+
 def main() -> int:
     """One agent, from its orders to its end."""
     folder = sys.argv[1]
     try:
-        orders = json.load(sys.stdin)
-    except ValueError:
+        orders = _orders()
+    except (OSError, ValueError):
         return 3  # whoever gave the orders died while giving them: nothing was started
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
