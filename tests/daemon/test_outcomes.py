@@ -68,7 +68,9 @@ def test_demo_tokens_and_cost_are_booked(world: World) -> None:
 
 
 def test_a_budget_that_stops_gives_the_work_back(world: World) -> None:
-    world.policy('[[budget]]\nscope = "all"\ntokens = 500\nwindow = "total"\non_exceeded = "stop"\n')
+    world.policy(
+        '[[budget]]\nscope = "all"\ntokens = 500\nwindow = "total"\non_exceeded = "stop"\n'
+    )
     env = {"FAIRLEAD_DEMO_SECONDS": "60", "FAIRLEAD_DEMO_FAIL": "0", "FAIRLEAD_DEMO_THROTTLE": "0"}
     world.add({"id": "a", "agent": "demo", "prompt": "x", "estimate_tokens": 1, "env": env})
     world.up()
@@ -123,8 +125,9 @@ def test_children_and_artifacts_from_plan_to_code(world: World) -> None:
         script += f" --artifact {file} -- {child}"
     import os
     import sys
+    from pathlib import Path
 
-    folder = os.path.dirname(sys.executable)
+    folder = Path(sys.executable).parent
     env = {"PATH": f"{folder}:{os.environ['PATH']}"}
     world.add({"id": "plan1", "kind": "plan", "command": ["sh", "-c", script], "env": env})
     with world.desk() as desk, desk.store.read() as reading:
