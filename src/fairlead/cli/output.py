@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 #: The same, where JSON would let it through.
 _RAW_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: The part of an instant that people do not read.
+_FRACTION = re.compile(r"(T\d\d:\d\d:\d\d)\.\d+Z")
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 WIDTH_MIN, WIDTH_MAX, LAST_COLUMN_MIN = 40, 100, 24
 
@@ -180,7 +182,12 @@ def until_text(when: Instant, now: Instant) -> str:
 
 def relative(when: Instant, now: Instant) -> str:
     """`in 5m (2026-01-30T12:05:00Z)`, `2h ago (…)`."""
-    return f"{until_text(when, now)} ({show_instant(when)})"
+    return f"{until_text(when, now)} ({in_seconds(show_instant(when))})"
+
+
+def in_seconds(text: str) -> str:
+    """A text of ours whose instants are told without parts of a second."""
+    return _FRACTION.sub(r"\1Z", text)
 
 
 def count(number: int, noun: str) -> str:

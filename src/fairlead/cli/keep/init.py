@@ -37,7 +37,7 @@ def _text(document: dict[str, Any]) -> str:
     lines += [f"kept {safe(path)}" for path in document["kept"]]
     names = [f"{each['name']} ({each['path']})" for each in document["agents"]]
     known = "claude, codex, gemini, opencode"
-    found = f"No agent is on the path ({known}); tasks with a command of their own need none."
+    found = f"No agent is on the path ({known}). Without one: --agent demo, or -- COMMAND."
     if names:
         found = f"Agents found: {', '.join(names)}."
     return "\n".join([*lines, wrapped(safe(found), 0), 'Next: fairlead add "…"'])

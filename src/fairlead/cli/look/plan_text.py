@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.cli.output import count, listed, paint, relative, safe, table, until_text, wrapped
+from fairlead.cli.output import (
+    count,
+    in_seconds,
+    listed,
+    paint,
+    relative,
+    safe,
+    table,
+    until_text,
+    wrapped,
+)
 from fairlead.model.instant import show_instant
 from fairlead.model.plan import Reason
 from fairlead.model.project import CLOCK_SCALE
@@ -47,7 +57,7 @@ def _head(plan: Plan, policy: Policy) -> str:
     room = plan.room
     of = "" if room.cap is None else f" of {room.cap}"
     free = "room without a limit" if room.free is None else f"room for {room.free or 'none'}"
-    title = paint(f"Plan at {show_instant(plan.now)}", "bold")
+    title = paint(f"Plan at {in_seconds(show_instant(plan.now))}", "bold")
     return f"{title} under policy {policy.preset_name}: {room.in_flight}{of} in flight, {free}"
 
 
@@ -155,7 +165,7 @@ def _group(title: str, holds: list[Held], now: Instant, colour: str) -> str:
 def reason_text(hold: Hold, now: Instant) -> str:
     """The sentence of a hold, with the holders and the end where it does not name them."""
     unsaid = [task for task in hold.holders if task not in hold.reason]
-    text = hold.reason + (f" (by {listed(unsaid[:5], len(unsaid))})" if unsaid else "")
+    text = in_seconds(hold.reason) + (f" (by {listed(unsaid[:5], len(unsaid))})" if unsaid else "")
     if hold.until is None:
         return text
     said = show_instant(hold.until) in hold.reason

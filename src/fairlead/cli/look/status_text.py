@@ -8,6 +8,7 @@ from fairlead.cli.output import (
     about,
     count,
     cut,
+    in_seconds,
     listed,
     paint,
     safe,
@@ -97,7 +98,9 @@ def _queued(document: dict[str, Any], now: Instant) -> str:
     for each in holds[:12]:
         lead = f"  {each['code']:{wide}}  {each['count']:{figures}}  "
         until = each["until"]
-        text = each["reason"] + (f", {until_text(parse_instant(until), now)}" if until else "")
+        text = in_seconds(each["reason"]) + (
+            f", {until_text(parse_instant(until), now)}" if until else ""
+        )
         lines.append(wrapped(safe(text), len(lead), lead))
     if len(holds) > 12:
         lines.append(paint(f"  … and {len(holds) - 12} reasons more: fairlead plan", "dim"))

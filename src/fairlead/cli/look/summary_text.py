@@ -36,7 +36,7 @@ def _head(document: dict[str, Any], now: Instant) -> str:
     parked = document["parked"]["count"]
     words += [paint(f"{parked} parked", "bold", "red")] if parked else []
     words.append(f"{document['in_flight']} in flight, {document['queued']['total']} queued")
-    words.append(f"{document['tokens']:,} tokens {usd(document['usd'])}".rstrip())
+    words += [f"{document['tokens']:,} tokens", *filter(None, [usd(document["usd"])])]
     return f"In the last {span}: " + ", ".join(words)
 
 

@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.look.plan_text import parts_text, reason_text, share_text
-from fairlead.cli.output import listed, paint, safe, until_text, wrapped
+from fairlead.cli.output import in_seconds, listed, paint, safe, until_text, wrapped
 from fairlead.cli.queue.text import ordinal
 from fairlead.model.instant import parse_instant
 from fairlead.model.plan import Hold, ScoreParts
@@ -32,7 +32,7 @@ def _hold(told: dict[str, Any]) -> Hold:
 
 def _verdict(answer: dict[str, Any]) -> str:
     starts = answer["verdict"].startswith("starts")
-    text = f"{answer['task']} {'' if starts else 'is '}{answer['verdict']}."
+    text = f"{answer['task']} {'' if starts else 'is '}{in_seconds(answer['verdict'])}."
     calm = starts or not (answer["holds"] or answer["status"] == "parked")
     return paint(wrapped(safe(text), 0), "bold", "green" if calm else "yellow")
 

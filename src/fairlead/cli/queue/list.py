@@ -53,4 +53,6 @@ def command(
         return
     from fairlead.cli.queue.text import list_text
 
-    write(list_text(document, call.clock.now()) + "\n")
+    narrowed = any((project, kind, status, group, held_by, after))
+    nothing = "no task fits" if narrowed else 'no task yet: fairlead add "…"'
+    write((list_text(document, call.clock.now()) or nothing) + "\n")

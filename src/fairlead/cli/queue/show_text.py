@@ -19,6 +19,8 @@ from fairlead.cli.queue.text import TINT, hold_text, word_of
 from fairlead.model.instant import parse_instant
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fairlead.model.instant import Instant
 
 #: Fields that `show` tells when they are set, with the words for them.
@@ -118,7 +120,7 @@ def _prompt(task: dict[str, Any]) -> str:
 def _attempts(attempts: list[dict[str, Any]], now: Instant) -> str:
     if not attempts:
         return ""
-    rows = []
+    rows: list[Sequence[object]] = []
     for each in attempts:
         began = parse_instant(each["leased_at"])
         ended = now if each["ended_at"] is None else parse_instant(each["ended_at"])
@@ -129,15 +131,21 @@ def _attempts(attempts: list[dict[str, Any]], now: Instant) -> str:
                 each["worker"] or "",
                 until_text(began, now),
                 about(max(0, ended - began)).replace("less than ", "<"),
-                f"{sum(each['tokens'].values()):,}",
+                f"{sum(each['tokens'].values()) - each['tokens']['cache_read']:,}",
+                f"{each['tokens']['cache_read']:,}",
                 "" if each["usd"] is None else f"${each['usd']:.2f}",
                 each["outcome"] or "in flight",
                 each["detail"] or each["note"],
             )
         )
-    head = ("#", "lease", "worker", "began", "took", "tokens", "cost", "outcome", "detail")
+    head = ["#", "lease", "worker", "began", "took", "tokens", "cached"]
+    head += ["cost", "outcome", "detail"]
+    if not any(each["tokens"]["cache_read"] for each in attempts):
+        del head[6]
+        rows = [[*row[:6], *row[7:]] for row in rows]
     tint = {"succeeded": "green", "failed": "red", "lost": "red", "in flight": "cyan"}
-    return paint("Attempts:", "bold") + "\n" + table(head, rows, right=(0, 5, 6), tint=tint)
+    numbers = (0, *range(5, len(head) - 2))
+    return paint("Attempts:", "bold") + "\n" + table(head, rows, right=numbers, tint=tint)
 
 
 def _events(events: list[dict[str, Any]], now: Instant) -> str:

@@ -8,6 +8,7 @@ from fairlead.cli.output import (
     about,
     count,
     cut,
+    in_seconds,
     listed,
     paint,
     safe,
@@ -102,10 +103,10 @@ def changed_text(rows: Sequence[dict[str, Any]], nothing: str) -> str:
 
 
 def list_text(document: dict[str, Any], now: Instant) -> str:
-    """A table of tasks; columns that say nothing are left out."""
+    """A table of tasks, empty without any; columns that say nothing are left out."""
     rows = document["tasks"]
     if not rows:
-        return "no task fits"
+        return ""
     grouped = any(row["group"] for row in rows)
     head = ["task", "status", "project", "kind", *(["group"] if grouped else [])]
     head += ["prio", "tries", "age", "title", "why"]
@@ -144,7 +145,9 @@ def reason_of(row: dict[str, Any], now: Instant) -> str:
 def hold_text(hold: dict[str, Any], now: Instant) -> str:
     """The sentence of a hold, with its holders and its end where it does not name them."""
     unsaid = [task for task in hold["holders"] if task not in hold["reason"]]
-    text = str(hold["reason"]) + (f" (by {listed(unsaid[:3], len(unsaid))})" if unsaid else "")
+    text = in_seconds(hold["reason"]) + (
+        f" (by {listed(unsaid[:3], len(unsaid))})" if unsaid else ""
+    )
     until = hold["until"]
     return text if until is None else f"{text}, {until_text(parse_instant(until), now)}"
 

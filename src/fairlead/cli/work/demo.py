@@ -57,12 +57,11 @@ def _story(desk: Desk, past: dict[str, Any], numbers: dict[str, Any], home: Path
     attempts = past["attempts"]
     tried = count(sum(attempts.values()), "attempt")
     trouble = f"{attempts['failed']} failed, {attempts['throttled']} throttled"
-    tokens = f"{past['tokens']:,}".replace(",", " ")
     lines = [
         paint("The demo is over. What happened:", "bold"),
         "",
         f"  {count(past['done']['count'], 'task')} done in {tried}: {trouble}",
-        f"  {tokens} tokens, ${past['usd']:.2f}",
+        f"  {past['tokens']:,} tokens, ${past['usd']:.2f}",
         "",
         paint("Who used what, beside what their weights ask for:", "bold"),
         _shares(numbers),
@@ -73,10 +72,10 @@ def _story(desk: Desk, past: dict[str, Any], numbers: dict[str, Any], home: Path
     lines += [
         paint("Look around:", "bold"),
         f"  export FAIRLEAD_HOME={home}",
-        "  fairlead why api-10        why it does not run, and what to do",
-        "  fairlead show web-6        the throttled one: every attempt with tokens and cost",
-        "  fairlead stats --plot      who ran when",
-        "  fairlead replay --all      every decision planned again: the same bytes",
+        "  fairlead why api-10              why it does not run, and what to do",
+        "  fairlead show web-6              the throttled one: every attempt, tokens and cost",
+        "  fairlead stats --plot demo.svg   shares, usage, and who ran when",
+        "  fairlead replay --all            every decision planned again: the same bytes",
         "",
         paint("With your own agents:", "bold"),
         '  fairlead init && fairlead add "Fix the login form" && fairlead up',

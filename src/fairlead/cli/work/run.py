@@ -69,7 +69,7 @@ def _run(call: Call, desk: Desk, wish: object, fail: bool) -> int:
         print_json(document | {"ended": daemon.ended, "parked_now": daemon.parked})
     else:
         parked = f", {daemon.parked} parked" if daemon.parked else ""
-        write(f"{daemon.ended} attempts ended{parked}.\n")
+        write(f"{count(daemon.ended, 'attempt')} ended{parked}.\n")
     return 1 if fail and daemon.parked else 0
 
 

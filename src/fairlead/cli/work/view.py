@@ -6,7 +6,7 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from fairlead.cli.output import about, cut, has_colour, listed, paint, safe, width
+from fairlead.cli.output import about, cut, has_colour, in_seconds, listed, paint, safe, width
 from fairlead.model.instant import parse_instant
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def _progress(daemon: Daemon) -> str:
     done = daemon.ended
     part = done * _BAR // max(1, done + waits + len(running))
     bar = "█" * part + "░" * (_BAR - part)
-    return f"{bar} {done} ended, {len(running)} running ({listed(running[:4])}), {waits} waiting"
+    names = f" ({listed(running[:4], len(running))})" if running else ""
+    return f"{bar} {done} ended, {len(running)} running{names}, {waits} waiting"
 
 
 class Screen:
@@ -162,7 +163,7 @@ def _projects(desk: Desk) -> list[str]:
 def _waits(told: dict[str, Any]) -> list[str]:
     """What waits, by the rule that holds it."""
     found = [
-        f"  {number:>3} wait: {safe(cut(reason, width() - 14))}"
+        f"  {number:>3} wait: {safe(cut(in_seconds(reason), width() - 14))}"
         for reason, number in _reasons(told).items()
     ]
     return found[:6]

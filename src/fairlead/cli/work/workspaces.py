@@ -44,7 +44,7 @@ def show(call: Call) -> None:
         (each["project"], each["name"], each["branch"] or "-", each["keep"] or "safe to remove")
         for each in document["workspaces"]
     ]
-    head = ("project", "name", "branch", "state")
+    head = ("project", "name", "branch", "how it is")
     write(table(head, rows) + "\n" if rows else "no worktrees\n")
 
 

@@ -45,7 +45,7 @@ def row(placed: Placed, hold: Hold | None) -> dict[str, Any]:
         "failures": task.failures,
         "ready": is_ready(placed, hold),
         "hold": hold_document(hold),
-        "title": task.title,
+        "title": title_of(task),
         "agent": task.agent,
         "pool": task.pool,
         "parent": task.parent,
@@ -56,6 +56,12 @@ def row(placed: Placed, hold: Hold | None) -> dict[str, Any]:
         "reason": task.reason,
         "stop_requested": task.stop_requested,
     }
+
+
+def title_of(task: Task) -> str:
+    """What a person reads: its title, else the first line of its prompt, else its command."""
+    said = (line.strip() for line in task.prompt.splitlines())
+    return task.title or next(filter(None, said), "") or " ".join(task.command)
 
 
 def is_ready(placed: Placed, hold: Hold | None) -> bool:

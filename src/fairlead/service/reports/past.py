@@ -9,6 +9,7 @@ from typing import Any
 from fairlead.lifecycle.usage import Tokens, counted
 from fairlead.model.instant import SECOND, Instant, Micros
 from fairlead.policy.policy import Policy
+from fairlead.service.reports.documents import title_of
 from fairlead.store.base import Attempt, Reading
 
 #: Reports look at no more attempts than this, the newest.
@@ -41,7 +42,7 @@ def ended_since(reading: Reading, policy: Policy, since: Instant) -> list[Past]:
             wait = max(0, attempt.leased_at - ready)
         tokens = counted(Tokens(*attempt.tokens), policy.usage.count)
         ended_at = attempt.ended_at or attempt.leased_at
-        found.append(Past(attempt, task.title, tokens, wait, ended_at))
+        found.append(Past(attempt, title_of(task), tokens, wait, ended_at))
     return sorted(found, key=lambda past: (past.ended_at, past.attempt.fence))
 
 

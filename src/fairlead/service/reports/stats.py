@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.lifecycle.usage import Tokens, counted, minute_of
 from fairlead.model.instant import HOUR, MINUTE, Instant, show_instant
 from fairlead.model.project import CLOCK_SCALE, Project
+from fairlead.model.record import dataclass
 from fairlead.model.task import Outcome
 from fairlead.planner.rules import Caps
 from fairlead.policy.policy import Policy

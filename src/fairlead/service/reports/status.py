@@ -18,7 +18,7 @@ from fairlead.policy.policy import Policy
 from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk
 from fairlead.service.queue import live_pauses, pause_document
-from fairlead.service.reports.documents import shown
+from fairlead.service.reports.documents import shown, title_of
 from fairlead.service.reports.resources import pool_rows
 from fairlead.service.rounds import last_cycle, preview
 from fairlead.store.base import Attempt, Reading, Tally
@@ -91,7 +91,7 @@ def running_rows(reading: Reading, policy: Policy) -> list[dict[str, Any]]:
         rows.append(
             {
                 "task": task.id,
-                "title": task.title,
+                "title": title_of(task),
                 "project": task.project,
                 "kind": task.kind,
                 "agent": task.agent,

@@ -12,7 +12,7 @@ from fairlead.policy.policy import Policy
 from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk
 from fairlead.service.queue import live_pauses
-from fairlead.service.reports.documents import dollars, shown
+from fairlead.service.reports.documents import dollars, shown, title_of
 from fairlead.service.reports.listing import every
 from fairlead.service.reports.past import Past, ended_since, seconds, spread
 from fairlead.service.reports.status import budget_rows, queued, warnings
@@ -96,7 +96,7 @@ def _failed(past: Past) -> dict[str, Any]:
 
 def _parked(task: Task, since: Instant) -> dict[str, Any]:
     at = task.parked_at
-    told = {"id": task.id, "title": task.title, "project": task.project, "reason": task.reason}
+    told = {"id": task.id, "title": title_of(task), "project": task.project, "reason": task.reason}
     return told | {"parked_at": shown(at), "new": at is not None and at >= since}
 
 
