@@ -19,7 +19,9 @@ from fairlead.store.base import Filter, Placed, Reading, Writing
 #: How many of a task's last events an error tells.
 STORY_LENGTH = 10
 _ENDED = (Status.DONE, Status.PARKED, Status.CANCELED)
-_TIMERS = ("backoff", "not_before")
+_DEAD = (Status.PARKED, Status.CANCELED)
+#: The rules of readiness by which tasks are placed until a round has seen others.
+_FIRST_RULES = ["done", "hold"]
 
 
 def place(reading: Reading, task: Task, policy: Policy, now: Instant) -> Placed:
@@ -67,7 +69,8 @@ class Journal:
         self._saves[task.id] = found.task
         for kind, data in found.events:
             self.note(kind, found.task, **data)
-        if found.task.status is not task.status and found.task.status in _ENDED:
+        before, after = task.status, found.task.status
+        if before is not after and (before in _ENDED or after in _ENDED):
             self._ended.append(task.id)
         return found
 
@@ -117,19 +120,22 @@ class Journal:
             self._events = []
 
     def _follow(self, name: str) -> None:
-        """A task has ended: what waits for it may be ready, or held, or canceled with it."""
-        names = self.tx.dependents(name)
-        if not names:
-            return
-        ended = self.tx.statuses([name])[name]
-        cancels = ended is not Status.DONE and self.policy.readiness.upstream == "cancel"
-        for task in self.tx.tasks(names).values():
-            if task.status is not Status.QUEUED:
-                continue
-            if cancels:
-                self.happen(task, Happening.CANCEL, detail=f"upstream {name} is {ended}")
-                continue
-            self.keep(task)
+        """A task has ended, or returned: what needs it may be ready, or held, or end with it."""
+        for found in self.tx.tasks(self.tx.dependents(name)).values():
+            task = self._saves.get(found.id, found)  # another one that it needs may have ended too
+            if task.status is Status.QUEUED:
+                self.reconsider(task)
+
+    def reconsider(self, task: Task) -> None:
+        """Place a queued task anew; what needs something that is dead may end with it."""
+        rules = self.policy.readiness
+        if rules.upstream == "cancel":
+            parents = (task.parent,) if task.parent and rules.parent == "done" else ()
+            for name, status in self.tx.statuses((*task.needs, *parents)).items():
+                if status in _DEAD:
+                    self.happen(task, Happening.CANCEL, detail=f"upstream {name} is {status}")
+                    return
+        self.keep(task)
 
 
 def ready_at(task: Task, now: Instant) -> Task:
@@ -137,6 +143,22 @@ def ready_at(task: Task, now: Instant) -> Task:
     named = task.needs or task.parent or task.artifacts or task.source_hold
     timers = max(task.created_at, task.not_before or 0, task.backoff_until or 0)
     return changed(task, ready_since=now if named else timers)
+
+
+def follow_policy(journal: Journal) -> None:
+    """Readiness has other rules than when tasks were placed: those that need others are again."""
+    tx, rules = journal.tx, journal.policy.readiness
+    said = [rules.parent, rules.upstream]
+    if (tx.value("readiness") or _FIRST_RULES) == said:
+        return
+    tx.put_value("readiness", said)
+    after, queued = 0, Filter(status=(Status.QUEUED,))
+    while page := tx.listing(queued, after):
+        after = page[-1].task.seq
+        for task, _, _ in page:
+            if task.needs or task.parent:
+                journal.reconsider(task)
+        journal.close()
 
 
 def bring_in(journal: Journal, limit: int = 10_000) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Event as Signal
+from time import monotonic
 from typing import Any
 
 from fairlead.model.errors import FairleadError, NotFound, Refused
@@ -45,12 +46,13 @@ def lease(
 ) -> dict[str, Any]:
     """Take all that may start now, at most `limit`; with `wait`, until there is something."""
     name = worker or desk.settings.worker.name
-    give_up = desk.now() + wait
+    give_up = monotonic() + wait / SECOND  # whatever the clock on the wall does
     while True:
         committed = _lease_once(desk, name, limit, labels)
-        if committed.started or desk.now() >= give_up or not wait:
+        left = give_up - monotonic()
+        if committed.started or left <= 0:
             break
-        Signal().wait(min(POLL_SECONDS, max(0, give_up - desk.now()) / SECOND))
+        Signal().wait(min(POLL_SECONDS, left))
     leases = [_lease_document(task, attempt) for task, attempt in committed.started]
     return {"schema": SCHEMA, "leases": leases, "reason": str(committed.plan.reason)}
 

@@ -17,7 +17,7 @@ from fairlead.service.artifacts import notice
 from fairlead.service.booking import Books
 from fairlead.service.desk import Desk
 from fairlead.service.ending import end_attempt
-from fairlead.service.journal import Journal, bring_in
+from fairlead.service.journal import Journal, bring_in, follow_policy
 from fairlead.service.looking import Asker, Seen, look_and_plan
 from fairlead.service.plans import plan_document
 from fairlead.store.base import Attempt, Reading, Writing
@@ -39,6 +39,7 @@ def commit_round(
     """One round inside a transaction: look, plan, end what expired, lease what was picked."""
     before = tx.version()
     journal = Journal(tx, policy, now, desk.actor)
+    follow_policy(journal)
     notice(desk, journal)
     bring_in(journal)
     seen = look_and_plan(desk, tx, policy, now, asker)

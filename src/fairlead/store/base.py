@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from fairlead.model.event import Event
 from fairlead.model.instant import Instant
 from fairlead.model.lane import Lane, LaneKey
 from fairlead.model.project import Group, Project
+from fairlead.model.record import dataclass
 from fairlead.model.resources import History, Pause, Pool
 from fairlead.model.snapshot import WaitCount
 from fairlead.model.task import Status, Task
@@ -148,7 +149,7 @@ class Reading(Protocol):
     def in_flight(self) -> list[Task]: ...
     def due(self, now: Instant, limit: int) -> list[Placed]: ...
     def next_due(self) -> Instant | None: ...
-    def dependents(self, task: str) -> list[str]: ...
+    def dependents(self, task: str) -> list[str]: ...  # queued tasks that need it
     def children(self, parent: str) -> int: ...
     def tallies(self) -> list[Tally]: ...
     def version(self) -> int: ...  # grows with every transaction that wrote

@@ -35,9 +35,9 @@ class Row:
         self.lane: LaneKey | None = None
         self.entry: Entry | None = None
         self.links: frozenset[str] = frozenset()
-        if queued and wait:
+        if queued:
             self.links = named_by(task)
-        elif queued:
+        if queued and not wait:
             self.lane = task.lane
             self.entry = task.entry
 

@@ -15,7 +15,7 @@ SELECT {task} FROM tasks WHERE due_at <= ? ORDER BY due_at, seq LIMIT ?
 SELECT min(due_at) FROM tasks WHERE due_at IS NOT NULL
 -- name: dependents
 SELECT t.id FROM needs n JOIN tasks t ON t.seq = n.task
-WHERE n.needed = ? AND t.wait <> '' ORDER BY t.seq
+WHERE n.needed = ? AND t.status = 'queued' ORDER BY t.seq
 -- name: children
 SELECT count(*) FROM tasks WHERE parent = ?
 -- name: tallies

@@ -47,7 +47,7 @@ class LookupCases:
             assert reading.next_due() == 20
             assert ids(reading.due(1000, 10)) == ["c", "p", "a"]
 
-    def test_dependents_still_wait(self, store: Store) -> None:
+    def test_dependents_are_queued(self, store: Store) -> None:
         first = ready("first", 1)
         put(
             store,
@@ -61,15 +61,15 @@ class LookupCases:
             waits("stranger", 8, "needs", needs=("other",)),
         )
         with store.read() as reading:
-            wanted = ["by-parent", "by-both", "upstream", "by-need"]
+            wanted = ["by-parent", "by-both", "upstream", "ready", "by-need"]
             assert reading.dependents("first") == wanted
             assert reading.dependents("other") == ["stranger", "by-need"]
             assert reading.dependents("none") == []
-        save(store, ready("by-both", 4, needs=("first", "first"), parent="first"))
+        save(store, ended("by-both", 4, 9, needs=("first", "first"), parent="first"))
         with store.write() as writing:
             writing.rewrite([waits("upstream", 5, "needs", needs=("other",))])
         with store.read() as reading:
-            assert reading.dependents("first") == ["by-parent", "by-need"]
+            assert reading.dependents("first") == ["by-parent", "ready", "by-need"]
             assert reading.dependents("other") == ["upstream", "stranger", "by-need"]
 
     def test_children_are_counted_whatever_they_do(self, store: Store) -> None:
