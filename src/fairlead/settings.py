@@ -6,12 +6,13 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from fairlead.model.errors import Invalid, did_you_mean
 from fairlead.model.instant import SECOND, Micros, parse_duration
+from fairlead.model.record import dataclass
 from fairlead.model.shipped import POOLS, SHIPPED
 
 FILE = "fairlead.toml"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.model.errors import Invalid
+from fairlead.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.model.errors import Refused
 from fairlead.model.event import Event, Happening
 from fairlead.model.instant import show_instant
+from fairlead.model.record import dataclass
 from fairlead.model.task import Status, Task
 
 if TYPE_CHECKING:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from fairlead.model.instant import Instant
+from fairlead.model.record import dataclass
 
 
 class Happening(StrEnum):

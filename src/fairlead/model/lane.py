@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from fairlead.model.instant import Instant
+from fairlead.model.record import dataclass
 
 
 class LaneKey(NamedTuple):

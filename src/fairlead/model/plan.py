@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from fairlead.model.instant import Instant, show_instant
 from fairlead.model.lane import LaneKey
+from fairlead.model.record import dataclass
 from fairlead.model.task import Status
 
 #: Codes of holds that nothing will free by itself.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
+
+from fairlead.model.record import dataclass
 
 #: Clocks count tokens per unit of weight in millionths, so that every quotient is whole.
 CLOCK_SCALE = 1_000_000

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fairlead.model.instant import Instant, to_instants
+from fairlead.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from fairlead.model.errors import Invalid
 from fairlead.model.instant import Instant
 from fairlead.model.lane import Entry, Lane, LaneKey, lane_of
 from fairlead.model.project import Group, Project
+from fairlead.model.record import dataclass
 from fairlead.model.resources import History, Pause, Pool, Usage, Worker
 from fairlead.model.task import Lease, Status, Task
 

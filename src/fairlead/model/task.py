@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from fairlead.model.instant import Instant, Micros, to_instants
 from fairlead.model.lane import Entry, LaneKey
+from fairlead.model.record import dataclass
 
 
 class Status(StrEnum):

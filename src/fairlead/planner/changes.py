@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from fairlead.model.instant import Instant, show_instant
 from fairlead.model.lane import Lane
 from fairlead.model.plan import Hold
 from fairlead.model.project import Budget
+from fairlead.model.record import dataclass
 from fairlead.model.resources import Pool
 from fairlead.model.snapshot import Snapshot, Waiting
 from fairlead.model.task import Outcome, Status

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from fairlead.model.instant import Instant
 from fairlead.model.lane import LaneKey, Shape
 from fairlead.model.plan import Hold
 from fairlead.model.project import Budget, Project
+from fairlead.model.record import dataclass
 from fairlead.model.resources import Pause, Usage
 from fairlead.model.snapshot import Snapshot
 from fairlead.policy.policy import Policy

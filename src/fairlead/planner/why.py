@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -12,6 +11,7 @@ from fairlead.model.errors import NotFound
 from fairlead.model.instant import Instant
 from fairlead.model.lane import Lane, shape_of
 from fairlead.model.plan import Hold, ScoreParts
+from fairlead.model.record import dataclass
 from fairlead.model.snapshot import Snapshot, Waiting
 from fairlead.model.task import Status
 from fairlead.planner import changes, readiness

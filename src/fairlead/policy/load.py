@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import cache
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.model.errors import Invalid, did_you_mean
-from fairlead.policy import schema
 from fairlead.model.project import Budget
+from fairlead.model.record import dataclass
+from fairlead.policy import schema
 from fairlead.policy.values import Count, NotAccepted, Ratio, Sort, show_raw
 
 DEFAULT_PRESET = "balanced"

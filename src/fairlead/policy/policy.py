@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model.instant import show_duration
 from fairlead.model.project import Budget
+from fairlead.model.record import dataclass
 from fairlead.policy import load, schema
 from fairlead.policy.sections import (
     Attempt,

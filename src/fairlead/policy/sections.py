@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fairlead.model.instant import Micros, parse_duration
+from fairlead.model.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

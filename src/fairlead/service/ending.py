@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from fairlead.lifecycle import cooldown
 from fairlead.model.event import Happening
 from fairlead.model.instant import Instant, Micros
+from fairlead.model.record import dataclass
 from fairlead.model.resources import Pool
 from fairlead.model.task import Outcome, Task
 from fairlead.service.booking import Books

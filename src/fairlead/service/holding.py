@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from fairlead.lifecycle.stops import Stop, request_stop
 from fairlead.lifecycle.usage import Tokens, counted, window_start
 from fairlead.model.event import Happening
+from fairlead.model.record import dataclass
 from fairlead.model.resources import Pause
 from fairlead.model.task import Status, Task
 from fairlead.policy.policy import Policy

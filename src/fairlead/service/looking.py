@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fairlead.lifecycle import usage as windows
 from fairlead.lifecycle.usage import Tokens, counted
@@ -10,6 +10,7 @@ from fairlead.model.instant import Instant
 from fairlead.model.lane import Lane, LaneKey
 from fairlead.model.plan import Plan
 from fairlead.model.project import Budget, Project
+from fairlead.model.record import dataclass
 from fairlead.model.resources import Usage, Worker
 from fairlead.model.snapshot import InFlight, Snapshot
 from fairlead.planner import lanes as planner

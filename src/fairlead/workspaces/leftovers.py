@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead.model.errors import FairleadError
 from fairlead.model.project import Project
+from fairlead.model.record import dataclass
 from fairlead.model.task import Status
 from fairlead.settings import Settings
 from fairlead.workspaces.git import branch_of, git, is_ancestor, is_dirty, one_at_a_time, top_of

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead.model.errors import Refused
 from fairlead.model.project import Project
+from fairlead.model.record import dataclass
 from fairlead.model.task import Task
 from fairlead.settings import Settings
 from fairlead.workspaces.git import (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from fairlead.model.errors import did_you_mean
 from fairlead.model.instant import Instant, show_instant
 from fairlead.model.plan import Plan, Reason
+from fairlead.model.record import dataclass
 from fairlead.model.task import Status
 from fairlead.service.scenario.fields import nearest
 

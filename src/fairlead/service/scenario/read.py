@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model.errors import Invalid
 from fairlead.model.instant import DAY, show_instant
+from fairlead.model.record import dataclass
 from fairlead.model.snapshot import Snapshot
 from fairlead.policy.policy import Policy
 from fairlead.service.scenario.expect import EXPECT_KEYS, Expect, read_expect

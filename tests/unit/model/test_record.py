@@ -1,0 +1,134 @@
+"""Records are what the standard frozen dataclasses with slots are."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import pickle
+from dataclasses import FrozenInstanceError, field
+
+import pytest
+
+from fairlead.model.record import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two."""
+
+    a: int
+    b: str = "x"
+
+    @property
+    def both(self) -> str:
+        return f"{self.a}{self.b}"
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """All that fields can be."""
+
+    secret: str = field(repr=False)
+    seen: int = field(default=0, compare=False)
+    items: list[int] = field(default_factory=list)
+    total: int = field(init=False, repr=False, compare=False)
+    later: list[int] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "total", sum(self.items))
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No comparable field but one."""
+
+    only: int = 1
+
+
+def twin(cls):
+    """The same class by the standard decorator."""
+    body = {
+        name: value
+        for name, value in vars(cls).items()
+        if name in ("__annotations__", "__doc__", "__post_init__", "__module__", "both")
+    }
+    for each in dataclasses.fields(cls):
+        factory = each.default_factory is not dataclasses.MISSING
+        default = (
+            {"default_factory": each.default_factory} if factory else {"default": each.default}
+        )
+        body[each.name] = field(init=each.init, repr=each.repr, compare=each.compare, **default)
+    made = type(cls.__name__, (), body)
+    return dataclasses.dataclass(frozen=True, slots=True)(made)
+
+
+@pytest.mark.parametrize(
+    ("cls", "words"),
+    [(Pair, {"a": 1}), (Pair, {"a": 2, "b": "y"}), (Many, {"secret": "s", "items": [1, 2]}),
+     (Nothing, {})],
+)  # fmt: skip
+def test_a_record_is_like_its_twin(cls, words):
+    other = twin(cls)
+    mine, standard = cls(**words), other(**words)
+    assert repr(mine) == repr(standard)
+    assert dataclasses.asdict(mine) == dataclasses.asdict(standard)
+    assert cls.__match_args__ == other.__match_args__
+    names = [each.name for each in dataclasses.fields(cls)]
+    assert names == [each.name for each in dataclasses.fields(other)]
+    assert list(inspect.signature(cls).parameters) == list(inspect.signature(other).parameters)
+    assert dataclasses.is_dataclass(cls)
+    assert not hasattr(mine, "__dict__")
+
+
+def test_equality_hash_and_order_of_arguments():
+    assert Pair(1, "y") == Pair(b="y", a=1)
+    assert hash(Pair(1)) == hash(Pair(1, "x"))
+    assert Pair(1) != Pair(2)
+    assert Pair(1).__eq__((1, "x")) is NotImplemented
+    assert Many("s", seen=1) == Many("s", seen=2)
+    assert {Pair(1), Pair(1)} == {Pair(1)}
+    assert Pair(3).both == "3x"
+
+
+def test_nothing_changes():
+    pair = Pair(1)
+    for change in (
+        lambda: setattr(pair, "a", 2),
+        lambda: delattr(pair, "a"),
+        lambda: setattr(pair, "c", 1),
+    ):
+        with pytest.raises(FrozenInstanceError):
+            change()
+
+
+def test_copies():
+    many = Many("s", items=[1])
+    assert dataclasses.replace(many, secret="t").items == [1]
+    for copied in (copy.copy(many), copy.deepcopy(many), pickle.loads(pickle.dumps(many))):
+        assert copied == many
+        assert copied.total == 1
+    with pytest.raises(ValueError, match="total"):
+        dataclasses.replace(many, total=3)
+
+
+def test_wrong_calls_and_wrong_classes():
+    with pytest.raises(TypeError, match=r"Pair.__init__\(\) missing 1 required"):
+        Pair()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        Pair(1, c=2)  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="mutable default"):
+
+        @dataclass(frozen=True, slots=True)
+        class Wrong:
+            a: list[int] = []  # noqa: RUF012
+
+
+def test_other_classes_are_the_standard_ones():
+    @dataclass(slots=True)
+    class Loose:
+        a: int = 1
+
+    loose = Loose()
+    loose.a = 2
+    assert loose == Loose(2)
