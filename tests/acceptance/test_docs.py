@@ -18,7 +18,9 @@ from fairlead.service.plans import plan_scenario
 from fairlead.service.scenario import check, expect, parse, read, tasks, world
 from tests.acceptance.commands import ROOT
 
-DOCUMENTS = ["README.md", "docs/quickstart.md", "docs/policies.md", "docs/embedding.md"]
+DOCUMENTS = [
+    "README.md", "docs/quickstart.md", "docs/policies.md", "docs/embedding.md", "docs/operating.md",
+]  # fmt: skip
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 HOME_SHOWN = "~/.local/state/fairlead"
 
