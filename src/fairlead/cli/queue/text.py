@@ -33,7 +33,7 @@ TINT = {
     "parked": "red",
     "canceled": "dim",
 }
-TITLE_MAX = 32
+TITLE_MAX = 26
 
 
 def added_text(desk: Desk, document: dict[str, Any]) -> str:

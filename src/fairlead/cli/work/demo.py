@@ -65,6 +65,7 @@ def _story(desk: Desk, past: dict[str, Any], numbers: dict[str, Any], home: Path
         "",
         paint("Who used what, beside what their weights ask for:", "bold"),
         _shares(numbers),
+        "  (the forty tasks differ in size: whoever has no work left leaves its share to others)",
         "",
     ]
     for each in past["parked"]["tasks"]:
