@@ -92,6 +92,8 @@ SECTIONS: dict[str, tuple[str, dict[str, str]]] = {
 VERBS = {verb: folder for folder, verbs in SECTIONS.values() for verb in verbs}
 
 INTERRUPTED, TERMINATED = 130, 143
+#: Garbage is looked for when so many objects were made; importing alone makes thousands.
+OBJECTS_MANY = 100_000
 
 
 class Verbs(click.Group):
@@ -106,7 +108,6 @@ class Verbs(click.Group):
         if cmd_name not in VERBS:
             return None
         module = import_module(f"fairlead.cli.{VERBS[cmd_name]}.{cmd_name}")
-        gc.enable()
         command: click.Command = module.command
         return command
 
@@ -166,7 +167,7 @@ class _Terminated(BaseException):
 
 def main() -> NoReturn:
     """The console script."""
-    gc.disable()  # until the verb is imported: collecting while importing is time lost
+    gc.set_threshold(OBJECTS_MANY)  # a command is over before there is anything to collect
     signal.signal(signal.SIGTERM, _terminate)
     code = run(sys.argv[1:])
     try:

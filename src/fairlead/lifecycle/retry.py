@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -64,5 +63,7 @@ def half_open_at(task: Task, policy: Policy) -> Instant | None:
 
 def _draw(task_id: str, attempt: int) -> Fraction:
     """A number from −1 to 1 that task and attempt decide: the same on every replay."""
-    digest = hashlib.sha256(f"{task_id}#{attempt}".encode()).digest()
+    from hashlib import sha256  # not every command needs it
+
+    digest = sha256(f"{task_id}#{attempt}".encode()).digest()
     return Fraction(2 * int.from_bytes(digest[:8], "big"), _DRAWS_MAX) - 1

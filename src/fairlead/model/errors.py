@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ class TryLater(FairleadError):
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint that names the nearest known word, or lists all of them."""
+    from difflib import get_close_matches
+
     words = sorted(known)
     near = get_close_matches(word, words, n=1)
     if near:

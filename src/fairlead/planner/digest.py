@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from fairlead.model.codec import canonical, encode
 from fairlead.model.plan import Plan
 from fairlead.model.snapshot import Snapshot
@@ -26,4 +24,6 @@ def plan_bytes(plan: Plan) -> bytes:
 
 def digest(data: bytes) -> str:
     """The name of what these bytes say."""
-    return hashlib.sha256(data).hexdigest()
+    from hashlib import sha256  # not every command needs it
+
+    return sha256(data).hexdigest()

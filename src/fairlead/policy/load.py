@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -101,6 +100,8 @@ class _Reading:
             example = f'caps."{{}}:{rest or "NAME"}"'
             known = {"caps.all": "caps.all"}
             known.update({f"caps.{each}": example.format(each) for each in schema.CAP_NAMES.sorts})
+            from difflib import get_close_matches
+
             near = get_close_matches(f"caps.{sort}", known, n=1)
             hint = f"Did you mean {known[near[0]]}?" if near else "Name one of these."
             accepted = f"accepted is a cap on {schema.CAP_NAMES.accepts}"

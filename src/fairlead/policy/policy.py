@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import field, fields, replace
 from pathlib import Path
@@ -202,10 +201,12 @@ class Policy:
     def digest(self) -> str:
         """SHA-256 over the canonical JSON of the document: one name for one set of rules."""
         if not self._digest:
+            from hashlib import sha256  # not every command needs it
+
             text = json.dumps(
                 self.document(), sort_keys=True, separators=(",", ":"), ensure_ascii=False
             )
-            self._digest.append(hashlib.sha256(text.encode()).hexdigest())
+            self._digest.append(sha256(text.encode()).hexdigest())
         return self._digest[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from fairlead.model.instant import Instant
 from fairlead.policy.policy import Policy
 from fairlead.settings import Settings
 from fairlead.store.base import Reading, Store
-
 
 #: What tells one content of a file from another: inode, time, size; None: no file.
 FileMark = tuple[int, int, int] | None
@@ -43,7 +43,7 @@ class Desk:
 
         It is read again when the file has changed.
         """
-        mark = _mark(self.policy_file)
+        mark = _mark(f"{self.home}/policy.toml")
         if self._policy is None or self._policy[0] != mark:
             self._policy = (mark, Policy.load(self.policy_file))
         return self._policy[1]
@@ -59,9 +59,9 @@ class Desk:
             return parse_recorded(text) if text else Policy.preset("balanced")
 
 
-def _mark(path: Path) -> FileMark:
+def _mark(path: str) -> FileMark:
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116 - asked before every operation
     except FileNotFoundError:
         return None
     except OSError:

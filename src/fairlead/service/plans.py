@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 from fairlead.model.errors import NotFound
 from fairlead.planner.digest import digests
 from fairlead.service import SCHEMA
-from fairlead.service.scenario.expect import check
-from fairlead.service.scenario.fields import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,12 +34,15 @@ def plan_scenario(scenario: Scenario, planner: str = "lanes") -> Plan:
 
 def check_scenario(scenario: Scenario, plan: Plan) -> list[str]:
     """Where the plan differs from what the scenario expects."""
+    from fairlead.service.scenario.expect import check
+
     return check(scenario, plan)
 
 
 def why_scenario(scenario: Scenario, task_id: str) -> Why:
     """Why one task of a hand-written situation does not start, or that it does."""
     from fairlead.planner.why import why
+    from fairlead.service.scenario.fields import nearest
 
     ids = [task.id for task in scenario.tasks]
     if task_id not in ids:

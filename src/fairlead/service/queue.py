@@ -17,8 +17,8 @@ from fairlead.model.task import Status, Task
 from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk
 from fairlead.service.journal import Journal
-from fairlead.service.reports.documents import shown
 from fairlead.service.reports.listing import PAGE, every, lineage
+from fairlead.service.reports.pauses import pause_document
 from fairlead.service.tasks import find, router_for
 from fairlead.store.base import Filter, Placed, Reading, Writing
 
@@ -117,21 +117,6 @@ class _Told:
             "by_kind": dict(sorted(self._kinds.items())),
             "by_project": dict(sorted(self._projects.items())),
         }
-
-
-def pause_document(held: Pause) -> dict[str, Any]:
-    """A pause as every interface shows it."""
-    told = {"scope": held.scope, "by": held.by, "since": shown(held.since)}
-    return told | {"reason": held.reason}
-
-
-def live_pauses(reading: Reading) -> list[Pause]:
-    """What is paused; a task that has ended since is no longer worth telling."""
-    pauses = reading.pauses()
-    names = [each.scope[5:] for each in pauses if each.scope.startswith("task:")]
-    statuses = reading.statuses(names) if names else {}
-    over = {f"task:{name}" for name, status in statuses.items() if status.final}
-    return sorted((each for each in pauses if each.scope not in over), key=lambda each: each.scope)
 
 
 def _pauses(reading: Reading) -> dict[str, Pause]:

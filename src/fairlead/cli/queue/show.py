@@ -19,10 +19,10 @@ def command(call: Call, task: str) -> None:
     Example:
       fairlead show t4
     """
-    from fairlead.service import tasks
+    from fairlead.service.reports import listing
 
     with call.desk() as desk:
-        document = tasks.show(desk, task)
+        document = listing.show(desk, task)
     if call.json:
         print_json(document)
         return
