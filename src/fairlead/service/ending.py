@@ -50,7 +50,7 @@ def end_attempt(
         report.tokens,
         report.usd,
         ended=True,
-        ended_at=journal.now,
+        ended_at=max(journal.now, attempt.leased_at),  # a clock may have gone back
         outcome=found.outcome.value,
         detail=report.detail,
         result=report.result if report.result is not None else attempt.result,

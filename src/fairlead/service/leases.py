@@ -214,7 +214,7 @@ class _Held:
     def start(self, attempt: Attempt) -> None:
         """The first sign of life makes the task running."""
         if self.task.status is Status.LEASED:
-            attempt = changed(attempt, started_at=self.now)
+            attempt = changed(attempt, started_at=max(self.now, attempt.leased_at))
             self.task = self.journal.happen(self.task, Happening.STARTED).task
         self.attempt = attempt
         self.books.keep(attempt)
