@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.daemon.world import World, until
+from fairlead.executors.process import reap
+from tests.daemon.world import World, is_zombie, until
 from tests.workspaces.yard import commit, git, look, make_repository
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -170,3 +173,47 @@ def test_variables_of_git_do_not_lead_agents_elsewhere(
     world.run()
     assert log(repositories["web"], "fairlead/t1") == ["t1", "agent", "first"]
     assert log(repositories["api"], "main") == ["first"]
+
+
+def test_a_slow_command_of_one_project_holds_up_nobody_else(
+    world: World, repositories: dict[str, Path]
+) -> None:
+    """The command that opens a pull request waits for the net, for instance."""
+    slow = f'touch "{world.marks}/asked"; while ! test -e "{world.marks}/go"; do sleep 0.05; done'
+    with world.desk() as desk, desk.store.write() as tx:
+        tx.put_project(replace(tx.projects()["web"], pr=("sh", "-c", slow)))
+    world.policy('lease.ttl = "1s"\n')
+    world.add(writing("offered", "web", merge="pr"))
+    world.up()
+    world.started("asked")
+    expires = world.attempts("offered")[0].expires_at
+    world.add(writing("other", "api"), world.marking("plain", 0.1))
+    until(lambda: [world.statuses()[name] for name in ("other", "plain")] == ["done", "done"])
+    until(lambda: world.attempts("offered")[0].expires_at > expires)  # its lease is kept
+    assert world.statuses()["offered"] == "running"
+    (world.marks / "go").write_text("")
+    until(lambda: world.statuses()["offered"] == "done")
+    assert len(world.attempts("offered")) == 1
+
+
+def test_what_is_being_settled_is_finished_before_the_daemon_leaves(
+    world: World, repositories: dict[str, Path]
+) -> None:
+    slow = f'touch "{world.marks}/asked"; sleep 1; echo once >> "{world.marks}/asked"'
+    with world.desk() as desk, desk.store.write() as tx:
+        tx.put_project(replace(tx.projects()["web"], pr=("sh", "-c", slow)))
+    world.add(writing("offered", "web", merge="pr"))
+    world.up()
+    world.started("asked")
+    world.fairlead("down")
+    assert world.statuses()["offered"] == "done"
+    world.run()
+    assert (world.marks / "asked").read_text() == "once\n"
+
+
+def test_other_children_keep_their_exit_status() -> None:
+    """A thread that runs git must learn how git ended."""
+    child = subprocess.Popen(["sh", "-c", "exit 3"])
+    until(lambda: is_zombie(child.pid))
+    reap()
+    assert child.wait() == 3

@@ -31,6 +31,7 @@ class Member:
     parser: Parser
     handle: Handle
     stopping: str = ""
+    settling: bool = False  # its end is being taken in, perhaps by another thread
     read: int = 0  # bytes of stdout.log
     news: Progress = field(default_factory=Progress)
     told: Progress = field(default_factory=Progress)  # what the store knows
@@ -88,6 +89,10 @@ class Crew:
     def remove(self, lease: str) -> None:
         """It is no longer ours to watch."""
         self.members.pop(lease, None)
+        self.unwatch(lease)
+
+    def unwatch(self, lease: str) -> None:
+        """Its end is known."""
         watch = self._watched.pop(lease, None)
         if watch is not None:
             self._selector.unregister(watch)
@@ -95,12 +100,18 @@ class Crew:
 
     def unwatched(self) -> list[str]:
         """Members whose process was gone before it could be watched."""
-        return [lease for lease in self.members if lease not in self._watched]
+        return [
+            lease
+            for lease, member in self.members.items()
+            if lease not in self._watched and not member.settling
+        ]
 
     def progress(self) -> dict[str, Progress]:
         """What members have told that the store does not know yet."""
         found = {}
         for lease, member in self.members.items():
+            if member.settling:
+                continue
             member.catch_up()
             if member.news != member.told:
                 found[lease] = member.told = member.news

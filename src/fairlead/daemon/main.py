@@ -11,12 +11,13 @@ from time import monotonic
 from types import FrameType
 from typing import Any
 
-from fairlead.daemon import recover, settle
+from fairlead.daemon import recover
 from fairlead.daemon.crew import Crew, Member
 from fairlead.daemon.cycle import Cycle
 from fairlead.daemon.launch import Launcher, LaunchFailed
 from fairlead.daemon.lock import HomeLock
 from fairlead.daemon.notices import Notices
+from fairlead.daemon.settle import Settler
 from fairlead.executors import executor_named
 from fairlead.executors.process import reap
 from fairlead.model.errors import FairleadError, TryLater
@@ -31,7 +32,9 @@ from fairlead.service.ending import Report
 from fairlead.service.holding import Ending
 
 #: How soon a command of another process is noticed.
-NOTICE_SECONDS = 0.02
+NOTICE_SECONDS = 0.01
+#: How often everything else is looked at: the policy file, logs, artifacts.
+LOOK_SECONDS = 0.25
 #: How often the output of running attempts is read for tokens.
 PROGRESS_SECONDS = 1.0
 
@@ -60,9 +63,10 @@ class Daemon:
         self._tick = tick
         self._what = what
         self._selector = selectors.DefaultSelector()
-        self._executor = executor_named(desk.settings.worker.executor)
+        self._executor = executor_named(desk.settings.worker.executor, warm=True)
         self.cycle = Cycle(desk, Launcher(desk, self._executor))
         self.crew = Crew(self._selector)
+        self._settler = Settler(desk)
         self._notices = Notices(desk, say)
         self._was_empty = True
         self.policy: Policy = desk.policy()  # a bad file starts nothing
@@ -93,8 +97,10 @@ class Daemon:
                 signal.signal(number, handler)
             signal.set_wakeup_fd(-1)
             self.cycle.close()
+            self._settler.close()
             self._take_launched()
             self._notices.close()
+            self._executor.close()
             lock.release()
 
     def stop(self, how: str = "leave") -> None:
@@ -107,6 +113,7 @@ class Daemon:
 
     def _begin(self) -> None:
         holding.present(self.desk)
+        self._executor.warm_up()
         found = recover.recover(self.desk, self.policy, self._executor, self.cycle, self.crew)
         for word, tasks in (("adopted", found.adopted), ("ended meanwhile", found.ended)):
             if tasks:
@@ -183,11 +190,21 @@ class Daemon:
             self._dirty = True
 
     def _sleep(self) -> None:
-        timeout = NOTICE_SECONDS
-        if self._dirty or not self.cycle.launched.empty():
-            timeout = 0.0
-        for key, _ in self._selector.select(timeout):
-            self._noticed(key)
+        """Until a process ends, a signal or a launch comes, somebody writes, or time passes."""
+        end = monotonic() + min(LOOK_SECONDS, self.policy.cycle.interval / SECOND)
+        while True:
+            busy = self._dirty or not self.cycle.launched.empty()
+            found = self._selector.select(0.0 if busy else NOTICE_SECONDS)
+            for key, _ in found:
+                self._noticed(key)
+            if found or busy or self.stopping or self._time_has_come(end):
+                return
+
+    def _time_has_come(self, end: float) -> bool:
+        if monotonic() >= end or self.desk.store.stamp() != self._stamp:
+            return True
+        wake_at = self.plan.wake_at if self.plan else None
+        return wake_at is not None and self.desk.now() >= wake_at
 
     def _noticed(self, key: selectors.SelectorKey) -> None:
         if key.data is None:
@@ -230,19 +247,21 @@ class Daemon:
         leases = self._gone.union(self.crew.unwatched())
         gone = [self.crew.members[lease] for lease in leases if lease in self.crew.members]
         self._gone.clear()
-        if not gone:
-            return
-        reap()
-        with self.desk.store.read() as reading:
-            projects = reading.projects()
-        now = self.desk.now()
-        endings = {
-            member.lease: settle.ending_of(self.desk, member, projects[member.task.project], now)
-            for member in gone
-        }
+        if gone:
+            reap()
+            with self.desk.store.read() as reading:
+                projects = reading.projects()
+            for member in gone:
+                self.crew.unwatch(member.lease)
+                self._settler.begin(member, projects[member.task.project], self.desk.now())
+        self._take_settled()
+
+    def _take_settled(self) -> None:
+        endings = self._settler.ready()
         self._finish(endings)
-        for member in gone:
-            self.crew.remove(member.lease)
+        for lease in endings:
+            self.crew.remove(lease)
+        endings.clear()
 
     def _finish(self, endings: dict[str, Ending]) -> None:
         if not endings:
@@ -287,14 +306,15 @@ class Daemon:
         """Agents go on under their runners, or are stopped and given back."""
         self.cycle.close()
         self._take_launched()
-        if self.stopping != "stop":
-            return
-        for member in self.crew.members.values():
-            self._stop_member(member, "shutdown")
-        while self.crew.members:
-            for key, _ in self._selector.select(0.1):
-                self._noticed(key)
-            self._settle_ended()
+        if self.stopping == "stop":
+            for member in self.crew.members.values():
+                self._stop_member(member, "shutdown")
+            while self.crew.members:
+                for key, _ in self._selector.select(0.1):
+                    self._noticed(key)
+                self._settle_ended()
+        self._settler.close()
+        self._take_settled()
 
     def _complain(self, message: str) -> None:
         if message != self._complained:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from queue import SimpleQueue
 
 from fairlead import workspaces
 from fairlead.agents.adapter import Verdict
@@ -18,6 +20,8 @@ from fairlead.service.desk import Desk
 from fairlead.service.ending import Report
 from fairlead.service.holding import Ending
 
+#: How many ends are taken in at once where that takes time.
+SETTLED_AT_ONCE = 4
 #: How much of the end of the error output is looked at.
 _TAIL = 4000
 _HAPPENING = {
@@ -30,6 +34,43 @@ _HAPPENING = {
     Outcome.RELEASED: Happening.RELEASED,
     Outcome.CANCELED: Happening.STOPPED,
 }
+
+
+class Settler:
+    """Takes ends in; where git or a project's command has a part, nobody else waits for it."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._threads = ThreadPoolExecutor(SETTLED_AT_ONCE, "settle")
+        self._told: SimpleQueue[tuple[str, Ending]] = SimpleQueue()
+        self._ready: dict[str, Ending] = {}
+
+    def begin(self, member: Member, project: Project, now: Instant) -> None:
+        """Its process is gone."""
+        member.settling = True
+        if project.repo is None:
+            self._ready[member.lease] = ending_of(self._desk, member, project, now)
+        else:
+            self._threads.submit(self._later, member, project, now)
+
+    def ready(self) -> dict[str, Ending]:
+        """Ends that are to be booked, by lease; whoever has booked one takes it out."""
+        while not self._told.empty():
+            lease, ending = self._told.get()
+            self._ready[lease] = ending
+        return self._ready
+
+    def close(self) -> None:
+        """What has begun is finished."""
+        self._threads.shutdown(wait=True)
+
+    def _later(self, member: Member, project: Project, now: Instant) -> None:
+        try:
+            found = ending_of(self._desk, member, project, now)
+        except Exception as error:  # a bug here must not hold the lease for ever
+            told = Report(detail=f"{type(error).__name__}: {error}")
+            found = Ending(Happening.FAILED, told, park=True)
+        self._told.put((member.lease, found))
 
 
 def ending_of(desk: Desk, member: Member, project: Project, now: Instant) -> Ending:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,26 +16,52 @@ from typing import Any
 from fairlead.executors import runner
 from fairlead.executors.base import Exit, Handle, Orders
 
-#: The command line of a runner; its folder follows.
-RUN = (sys.executable, "-I", "-S", str(Path(runner.__file__)))
+_FOLDER = str(Path(runner.__file__).parent)
+_CODE = f"import sys; sys.path.append({_FOLDER!r}); import runner; sys.exit(runner.main())"
+#: The command line of a runner: imported, not run as a script, so that it is compiled once.
+RUN = (sys.executable, "-I", "-S", "-c", _CODE)
+
+
+#: Runners that this process started, until they are reaped.
+_children: set[int] = set()
 
 
 class ProcessExecutor:
     """The default: agents are processes of this machine."""
 
+    def __init__(self, warm: bool = False) -> None:
+        self._warm = warm  # whether the next runner is started before it is needed
+        self._spare: subprocess.Popen[bytes] | None = None
+        self._turn = threading.Lock()
+
     def launch(self, orders: Orders) -> Handle:
-        """Start a runner; it gets its orders through a pipe."""
-        process = subprocess.Popen(
-            [*RUN, str(orders.folder)],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            cwd="/", start_new_session=True, close_fds=True,
-        )  # fmt: skip
-        assert process.stdin is not None
+        """Give a runner its orders, through a pipe."""
+        with self._turn:
+            process, self._spare = self._spare, None
+        if process is None or process.poll() is not None:
+            process = _new_runner()
         started = runner.process_started(process.pid) or ""
+        assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError), process.stdin:
             process.stdin.write(spoken(orders))
         process.returncode = 0  # it is reaped by `reap`, not by this object
+        _children.add(process.pid)
+        self.warm_up()
         return Handle(process.pid, started)
+
+    def warm_up(self) -> None:
+        """Have a runner wait for the next orders; it ends when nobody can give it any."""
+        with self._turn:
+            if self._warm and self._spare is None:
+                self._spare = _new_runner()
+
+    def close(self) -> None:
+        """The runner that waits is sent away."""
+        with self._turn:
+            if self._spare is not None and self._spare.stdin is not None:
+                self._spare.stdin.close()
+                self._spare.wait()
+            self._spare, self._warm = None, False
 
     def adopt(self, folder: Path) -> Handle | None:
         """The runner of this folder, if it lives."""
@@ -50,14 +77,21 @@ class ProcessExecutor:
                 os.kill(handle.pid, signal.SIGTERM)
 
 
+def _new_runner() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        RUN, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        cwd="/", start_new_session=True, close_fds=True,
+    )  # fmt: skip
+
+
 def spoken(orders: Orders, **more: object) -> bytes:
     """Orders as a runner takes them."""
     told = asdict(orders) | {
         "env": dict(orders.env) | {"FAIRLEAD_RUN": str(orders.folder)},
+        "folder": str(orders.folder),
         "cwd": str(orders.cwd),
         "marker": str(orders.folder),
     }
-    del told["folder"]
     return json.dumps(told | more).encode()
 
 
@@ -80,10 +114,12 @@ def clean_up(folder: Path) -> None:
 
 
 def reap() -> None:
-    """Take leave of runners that were children of this process: no zombie stays."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+    """Take leave of runners that were children of this process, and of nobody else's children."""
+    for pid in tuple(_children):
+        with contextlib.suppress(ChildProcessError):
+            if not os.waitpid(pid, os.WNOHANG)[0]:
+                continue
+        _children.discard(pid)
 
 
 def is_dead(pid: int, started: str | None) -> bool:
