@@ -28,3 +28,7 @@ def command(call: Call) -> None:
     from fairlead.cli.look.status_text import status_text
 
     write(status_text(document) + "\n")
+    queued = document["queued"]
+    unattended = not document["running"] and not (call.folder / "daemon.json").exists()
+    if unattended and queued["ready"] > queued["held"]:
+        write("\nNo daemon runs here: `fairlead up` starts what is next.\n")
