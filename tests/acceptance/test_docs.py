@@ -20,6 +20,7 @@ from tests.acceptance.commands import ROOT
 
 DOCUMENTS = [
     "README.md", "docs/quickstart.md", "docs/policies.md", "docs/embedding.md", "docs/operating.md",
+    "docs/walk.md",
 ]  # fmt: skip
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 HOME_SHOWN = "~/.local/state/fairlead"

@@ -44,7 +44,8 @@ def print_error(error: FairleadError, as_json: bool) -> int:
         print_json(error.document())
         return error.exit_code
     lines = [safe(line) for line in error.message.splitlines()] or [""]
-    hint = f"\nhint: {safe(error.hint)}" if error.hint else ""
+    hints = [safe(line) for line in error.hint.splitlines()]
+    hint = "\nhint: " + "\n      ".join(hints) if hints else ""
     label = paint("error:", "red", stream=sys.stderr)
     print(f"{label} " + "\n       ".join(lines) + hint, file=sys.stderr)
     return error.exit_code

@@ -98,7 +98,7 @@ class IllegalTransition(Refused):
         self.story, self.why = tuple(story)[-STORY_MAX:], why
         goal = goals(happening)[0]
         message = f'{task}: {status} -> {goal} on "{happening}" is refused'
-        lines = [why or _what_can(status)]
+        lines = [why or _CAN_BE.get(happening) or _what_can(status)]
         if self.story:
             lines += [f"Last events of {task}:", *(f"  {_tell(event)}" for event in self.story)]
         super().__init__(message, "\n".join(lines))
@@ -122,6 +122,15 @@ def goals(happening: Happening) -> tuple[Status, ...]:
     return tuple(dict.fromkeys(found))
 
 
+#: What people ask for -> of which tasks it can be asked.
+_CAN_BE = {
+    _H.RETRY: "Only a task that is parked, or waits after a failure, can be retried.",
+    _H.CANCEL: "What is done or canceled stays so.",
+}
+#: Facts that are times.
+_TIMES = ("until", "expires_at")
+
+
 def _what_can(status: Status) -> str:
     allowed = [str(happening) for (each, happening) in TRANSITIONS if each is status]
     return f"Of a {status} task there can be: {', '.join(allowed)}."
@@ -130,6 +139,8 @@ def _what_can(status: Status) -> str:
 def _tell(event: Event) -> str:
     """One event on one line: time, kind and what is known of it."""
     facts = "".join(
-        f" {key}={value}" for key, value in event.data.items() if value not in ("", None)
+        f" {key}={show_instant(value) if key in _TIMES and isinstance(value, int) else value}"
+        for key, value in event.data.items()
+        if value not in ("", None)
     )
     return f"{show_instant(event.at)} {event.kind}{facts}"

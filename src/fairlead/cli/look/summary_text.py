@@ -108,8 +108,13 @@ def _waits(document: dict[str, Any]) -> str:
     waits = document["waits"]
     if not waits["count"]:
         return ""
-    half, most = length(waits["p50"]), length(waits["p90"])
-    return f"Half of the starts waited at most {half}, nine of ten at most {most}."
+    half, most = _most(waits["p50"]), _most(waits["p90"])
+    return f"Half of the starts waited {half}, nine of ten {most}."
+
+
+def _most(seconds: float) -> str:
+    told = about(int(seconds * SECOND))
+    return told if told.startswith("less") else f"at most {told}"
 
 
 def length(seconds: float | None) -> str:
