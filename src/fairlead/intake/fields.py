@@ -63,7 +63,8 @@ def whole(least: int, most: int) -> Reader:
 
     def read(value: object) -> int:
         if type(value) is not int:
-            raise Invalid(f"not a whole number: {value!r}")
+            hint = f"Give a number from {least} to {most}."
+            raise Invalid(f"not a whole number: {value!r}", hint)
         if not least <= value <= most:
             raise Invalid(f"{value} is out of range", f"Give a number from {least} to {most}.")
         return value
