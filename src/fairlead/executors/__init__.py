@@ -14,11 +14,14 @@ if TYPE_CHECKING:
 SHIPPED = {"process": "ProcessExecutor", "tmux": "TmuxExecutor"}
 
 
-def executor_named(name: str) -> Executor:
-    """A shipped executor, or one that a package brings along (`fairlead.executors`)."""
+def executor_named(name: str, warm: bool = False) -> Executor:
+    """A shipped executor, or one that a package brings along (`fairlead.executors`).
+
+    `warm`: it will be used again and again, and may prepare for the next time.
+    """
     found: Executor
     if name in SHIPPED:
-        found = getattr(import_module(f"fairlead.executors.{name}"), SHIPPED[name])()
+        found = getattr(import_module(f"fairlead.executors.{name}"), SHIPPED[name])(warm)
         return found
     others = {entry.name: entry for entry in entry_points(group="fairlead.executors")}
     if name not in others:

@@ -57,7 +57,7 @@ class Exit:
 
 
 class Executor(Protocol):
-    """Three verbs."""
+    """Three verbs, and two for whoever launches often."""
 
     def launch(self, orders: Orders) -> Handle:
         """Start it; durable enough to be adopted from its folder alone."""
@@ -67,3 +67,9 @@ class Executor(Protocol):
 
     def stop(self, handle: Handle) -> None:
         """Ask for its stop; the runner climbs the ladder and leaves nothing behind."""
+
+    def warm_up(self) -> None:
+        """Prepare for the next launch, where that makes it quicker."""
+
+    def close(self) -> None:
+        """No more launches; what was prepared is undone."""

@@ -1,9 +1,9 @@
 """The runner: a small process that owns one agent, so that agents survive the daemon.
 
-Standard library only, started as `python -I -S runner.py FOLDER` with its orders on standard
-input (they hold the environment, so they are never written down). It writes the agent's output
-to the run folder, masked and bounded, stops it when asked or when its time is up, leaves nothing
-of it behind, and says in `exit.json` how it ended.
+Standard library only, started without the package, with its orders on standard input (they hold
+the environment, so they are never written down); until they come it waits. It writes the agent's
+output to the run folder, masked and bounded, stops it when asked or when its time is up, leaves
+nothing of it behind, and says in `exit.json` how it ended.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, BinaryIO
+
+TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO
 
 CHUNK = 1 << 20
 LINE_MAX = 1 << 22
@@ -302,20 +305,20 @@ def _now() -> float:
 
 def _orders() -> dict[str, Any]:
     """From standard input, or from a named pipe that is gone after it."""
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 2:
         return dict(json.load(sys.stdin))
-    with open(sys.argv[2], encoding="utf-8") as pipe:
-        os.unlink(sys.argv[2])
+    with open(sys.argv[1], encoding="utf-8") as pipe:
+        os.unlink(sys.argv[1])
         return dict(json.load(pipe))
 
 
 def main() -> int:
     """One agent, from its orders to its end."""
-    folder = sys.argv[1]
     try:
         orders = _orders()
     except (OSError, ValueError):
-        return 3  # whoever gave the orders died while giving them: nothing was started
+        return 3  # whoever should give orders is gone: nothing was started
+    folder = orders["folder"]
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     runner = Runner(folder, orders)

@@ -18,7 +18,7 @@ _SECONDS_MAX = 10.0
 class TmuxExecutor:
     """The runner of an attempt lives in a session `fairlead-<task>-<attempt>`."""
 
-    def __init__(self) -> None:
+    def __init__(self, warm: bool = False) -> None:
         self._process = ProcessExecutor()
 
     def launch(self, orders: Orders) -> Handle:
@@ -26,7 +26,7 @@ class TmuxExecutor:
         pipe = orders.folder / "orders"
         os.mkfifo(pipe, 0o600)
         name = f"fairlead-{orders.folder.parent.name}-{orders.folder.name}".replace(".", "_")
-        words = ["tmux", "new-session", "-d", "-s", name, *RUN, str(orders.folder), str(pipe)]
+        words = ["tmux", "new-session", "-d", "-s", name, *RUN, str(pipe)]
         try:
             subprocess.run(words, check=True, capture_output=True, timeout=_SECONDS_MAX, cwd="/")
         except FileNotFoundError as error:
@@ -44,6 +44,12 @@ class TmuxExecutor:
     def stop(self, handle: Handle) -> None:
         """Ask the runner."""
         self._process.stop(handle)
+
+    def warm_up(self) -> None:
+        """Sessions are made when they are needed."""
+
+    def close(self) -> None:
+        """Nothing waits."""
 
     def _wait(self, folder: Path) -> Handle:
         """The runner says who it is as soon as it has its orders."""
