@@ -217,3 +217,22 @@ def test_other_children_keep_their_exit_status() -> None:
     until(lambda: is_zombie(child.pid))
     reap()
     assert child.wait() == 3
+
+
+def test_cleaning_leaves_alone_where_somebody_works_and_goes_on_after_a_refusal(
+    world: World, repositories: dict[str, Path]
+) -> None:
+    world.add(writing("locked", "web", merge="merge"), writing("free", "web", merge="merge"))
+    world.run()
+    git(repositories["web"], "worktree", "lock", str(world.home / "worktrees" / "web" / "locked"))
+    world.fairlead("project", "set", "api", "--workspace", "w1")
+    world.add({"project": "api", **world.marking("busy", 60)})
+    world.up()
+    world.started("busy")
+    world.fairlead("project", "set", "api", "--workspace", "w2")
+    keeps = {row["name"]: row["keep"] for row in world.fairlead("workspaces")["workspaces"]}
+    assert keeps == {"locked": None, "free": None, "w1": "busy works in it"}
+    told = world.fairlead("workspaces", "clean")
+    assert [row["name"] for row in told["removed"]] == ["free"]
+    assert [row["name"] for row in told["refused"]] == ["locked"]
+    assert (world.home / "worktrees" / "api" / "w1").is_dir()

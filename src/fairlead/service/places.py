@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from fairlead import workspaces
+from fairlead.model.errors import FairleadError
+from fairlead.model.project import Project
 from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk
+from fairlead.store.base import Attempt
 from fairlead.workspaces import Leftover
 
 
@@ -20,11 +26,17 @@ def clean(desk: Desk, dry_run: bool = False) -> dict[str, Any]:
     """Remove worktrees whose work is committed and merged, and whose task has ended."""
     with desk.store.read() as reading:
         projects = reading.projects()
-    safe = [each for each in _found(desk) if not each.keep]
-    for each in () if dry_run else safe:
-        workspaces.clean(desk.home, each, projects[each.project])
-    removed = [_document(each) for each in safe]
-    return {"schema": SCHEMA, "removed": removed, "dry_run": dry_run}
+    removed, refused = [], []
+    for each in _found(desk):
+        if each.keep:
+            continue
+        try:
+            if not dry_run:
+                workspaces.clean(desk.home, each, projects[each.project])
+            removed.append(_document(each))
+        except FairleadError as error:  # git knows a reason of its own; the others go on
+            refused.append(_document(replace(each, keep=error.message)))
+    return {"schema": SCHEMA, "removed": removed, "refused": refused, "dry_run": dry_run}
 
 
 def _found(desk: Desk) -> list[Leftover]:
@@ -32,7 +44,17 @@ def _found(desk: Desk) -> list[Leftover]:
         projects = reading.projects()
         found = workspaces.leftovers(desk.home, desk.settings, projects, {})
         statuses = reading.statuses(each.name for each in found)
-    return workspaces.leftovers(desk.home, desk.settings, projects, statuses)
+        taken = {_path(desk, projects, each): each.task for each in reading.open_attempts()}
+    rows = workspaces.leftovers(desk.home, desk.settings, projects, statuses)
+    return [
+        replace(each, keep=f"{taken[each.path]} works in it") if each.path in taken else each
+        for each in rows
+    ]
+
+
+def _path(desk: Desk, projects: Mapping[str, Project], attempt: Attempt) -> Path:
+    project = projects[attempt.project]
+    return workspaces.path_of(desk.home, desk.settings, project, attempt.task, attempt.workspace)
 
 
 def _document(each: Leftover) -> dict[str, Any]:

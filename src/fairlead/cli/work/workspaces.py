@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from fairlead.cli.options import Call, common, pass_call
-from fairlead.cli.output import count, print_json, table, write
+from fairlead.cli.output import count, print_json, table, warn, write
 
 
 @click.group("workspaces", invoke_without_command=True)
@@ -66,5 +66,7 @@ def clean(call: Call, dry_run: bool) -> None:
     if call.json:
         print_json(document)
         return
+    for each in document["refused"]:
+        warn(f"{each['name']} stays: {each['keep']}")
     word = "would be removed" if dry_run else "removed"
     write(f"{count(len(document['removed']), 'worktree')} {word}\n")
