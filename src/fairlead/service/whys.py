@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from fairlead.model.task import Status, Task
 from fairlead.planner.why import PLACES_MAX, Why, explain, place_of
 from fairlead.policy.policy import Policy
 from fairlead.service.desk import Desk
+from fairlead.service.journal import ready_at
 from fairlead.service.looking import look_and_plan
 from fairlead.service.plans import why_document
 from fairlead.store.base import Reading
@@ -20,6 +22,8 @@ from fairlead.store.base import Reading
 #: How many tasks of each lane are read: of all lanes, and of its own project's.
 WINDOW_ALL = 16
 WINDOW_OWN = 128
+#: How many tasks are read that wait for what could end.
+FOLLOWERS_MAX = 500
 
 
 def why(desk: Desk, task_id: str) -> dict[str, Any]:
@@ -35,14 +39,15 @@ def why(desk: Desk, task_id: str) -> dict[str, Any]:
 
 
 def _queued(desk: Desk, reading: Reading, policy: Policy, now: Instant, task: Task) -> Why:
-    named = (*task.needs, task.parent) if task.parent else task.needs
-    subject = waits_of(task, reading.statuses(named)) or Waiting(task.lane, task.entry)
+    subject = _waiting(reading, [task], now)[0]
     seen = look_and_plan(desk, reading, policy, now, window=WINDOW_ALL, ahead=True)
     others = tuple(each for each in seen.snapshot.waiting if each.entry.task != task.id)
     snapshot = replace(seen.snapshot, waiting=others)
     placed = reading.placed(task.id)
     waits = placed is not None and bool(placed.wait)
     near = _widened(snapshot, reading, policy, task.project, WINDOW_OWN)
+    others = (*others, *_followers(reading, policy, now, near, task))
+    near = replace(near, waiting=others)
     if waits and _fits(near, subject, policy):
         near = replace(near, waiting=(*others, subject))
     found = explain(near, policy, now, subject)
@@ -51,6 +56,26 @@ def _queued(desk: Desk, reading: Reading, policy: Policy, now: Instant, task: Ta
     far = _widened(near, reading, policy, task.project, PLACES_MAX + 1)
     position, ahead = place_of(far, policy, now, subject)
     return replace(found, position=position, ahead=ahead)
+
+
+def _waiting(reading: Reading, tasks: Sequence[Task], now: Instant) -> list[Waiting]:
+    """Queued tasks with what they wait for; one that was never ready would be so from now on."""
+    named = {name for task in tasks for name in (*task.needs, task.parent or "") if name}
+    statuses = reading.statuses(named) if named else {}
+    found = [task if task.ready_since is not None else ready_at(task, now) for task in tasks]
+    return [waits_of(task, statuses) or Waiting(task.lane, task.entry) for task in found]
+
+
+def _followers(
+    reading: Reading, policy: Policy, now: Instant, near: Snapshot, task: Task
+) -> list[Waiting]:
+    """Who would want a slot, too, if what is in flight or what the task needs were done."""
+    known = {each.entry.task for each in near.waiting} | {task.id}
+    ending = (*(each.task for each in near.in_flight), *task.needs, task.parent or "")
+    names = dict.fromkeys(name for end in ending if end for name in reading.dependents(end))
+    tasks = reading.tasks([name for name in names if name not in known][:FOLLOWERS_MAX])
+    found = _waiting(reading, list(tasks.values()), now)
+    return [each for each in found if _fits(near, each, policy)]
 
 
 def _widened(
