@@ -51,7 +51,7 @@ class Bare:
         """As many tasks, each of the three steps in one transaction."""
         seqs = range(self._last + 1, self._last + 1 + count)
         self._last += count
-        self._add(seqs, count)
+        self._add(seqs)
         self._lease(seqs, count)
         self._complete(seqs, count)
 
@@ -65,7 +65,12 @@ class Bare:
         self._execute(self._sql["tally"], ("queued", "", "default", "code", len(rows)))
         self._execute("COMMIT")
 
-    def _add(self, seqs: range, count: int) -> None:
+    def add_new(self, count: int) -> None:
+        """As many new tasks in one transaction."""
+        self._add(range(self._last + 1, self._last + 1 + count))
+        self._last += count
+
+    def _add(self, seqs: range) -> None:
         rows = [
             (
                 seq, f"t{seq}", "default", "code", "queued", 1, "", None, AT, AT, None, None, 100,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from fairlead.model.codec import canonical, encode
+from fairlead.model.lane import Lane
 from fairlead.model.plan import Plan
 from fairlead.model.snapshot import Snapshot
 from fairlead.policy.policy import Policy
@@ -11,10 +15,24 @@ from fairlead.policy.policy import Policy
 def digests(snapshot: Snapshot, policy: Policy, plan: Plan) -> dict[str, str]:
     """Of snapshot, policy and plan, over canonical JSON."""
     return {
-        "snapshot": digest(canonical(encode(snapshot))),
+        "snapshot": digest(canonical(snapshot_document(snapshot))),
         "policy": policy.digest(),
         "plan": digest(plan_bytes(plan)),
     }
+
+
+def snapshot_document(snapshot: Snapshot) -> dict[str, Any]:
+    """A snapshot as JSON has it: of a lane its key, its count and its tasks in order.
+
+    Where the two orders of a lane differ, both are there.
+    """
+    document: dict[str, Any] = encode(replace(snapshot, lanes=()))
+    return document | {"lanes": [_lane(lane) for lane in snapshot.lanes]}
+
+
+def _lane(lane: Lane) -> list[Any]:
+    held = [lane.key, lane.count, lane.by_ready]
+    return held if lane.by_created == lane.by_ready else [*held, lane.by_created]
 
 
 def plan_bytes(plan: Plan) -> bytes:

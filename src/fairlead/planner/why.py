@@ -126,7 +126,7 @@ class _Tries:
                 play(round)
             except WindowUsedUp:
                 continue
-            subject = _find(world[0], self._subject.entry.task)
+            subject = _found(world[0], self._subject.entry.task) or self._subject
             _, holds = _holds(round, subject, ())
             for second in islice(_Tries(world, subject, round, holds).singles(), 1):
                 yield changes.both(first, second)
@@ -167,6 +167,14 @@ class _Tries:
 
 
 def _find(snapshot: Snapshot, task: str) -> Waiting:
+    found = _found(snapshot, task)
+    if found is None:
+        raise NotFound(f"no task {task!r}", "`fairlead list` shows what there is.")
+    return found
+
+
+def _found(snapshot: Snapshot, task: str) -> Waiting | None:
+    """A queued task; None: it stands behind what a store has read of its lane."""
     for waiting in snapshot.waiting:
         if waiting.entry.task == task:
             return waiting
@@ -174,7 +182,7 @@ def _find(snapshot: Snapshot, task: str) -> Waiting:
         for entry in lane.by_ready:
             if entry.task == task:
                 return Waiting(lane.key, entry)
-    raise NotFound(f"no task {task!r}", "`fairlead list` shows what there is.")
+    return None
 
 
 def _place(round: Round, subject: Waiting) -> tuple[int | None, tuple[str, ...]]:

@@ -17,15 +17,23 @@ from fairlead.store.base import Attempt, Booking, Reading, Writing
 SAMPLES = 50
 
 
+#: A task's project, pool and group: where its usage counts.
+_Place = tuple[str, str | None, str | None]
+
+
 def scopes_of(reading: Reading, task: Task) -> tuple[str, ...]:
     """The budgets' scopes in which a task's usage counts."""
-    found = ["all", f"project:{task.project}"]
-    if task.pool is not None:
-        found.append(f"pool:{task.pool}")
-    if task.group is not None:
+    return _scopes(reading, task.project, task.pool, task.group)
+
+
+def _scopes(reading: Reading, project: str, pool: str | None, group: str | None) -> tuple[str, ...]:
+    found = ["all", f"project:{project}"]
+    if pool is not None:
+        found.append(f"pool:{pool}")
+    if group is not None:
         groups = reading.groups()
         seen: list[str] = []
-        name: str | None = task.group
+        name: str | None = group
         while name is not None and name not in seen:
             seen.append(name)
             name = groups[name].parent if name in groups else None
@@ -38,8 +46,7 @@ class Books:
 
     def __init__(self, tx: Writing, policy: Policy, now: Instant) -> None:
         self._tx, self._policy, self._now = tx, policy, now
-        self._sums: dict[str, list[int]] = {}  # scope -> four counters, usd, starts, completions
-        self._scopes: dict[tuple[str, str | None, str | None], tuple[str, ...]] = {}
+        self._sums: dict[_Place, list[int]] = {}  # four counters, usd, starts, completions
         self._clocks: dict[str, int] = {}  # project -> by how much its clock moves
         self._learn: set[tuple[str, str, str | None]] = set()
         self._attempts: dict[str, Attempt] = {}
@@ -96,13 +103,7 @@ class Books:
     def close(self) -> None:
         """Write everything."""
         self._tx.put_attempts(list(self._attempts.values()))
-        minute = minute_of(self._now)
-        self._tx.book(
-            [
-                Booking(scope, minute, (held[0], held[1], held[2], held[3]), *held[4:])
-                for scope, held in self._sums.items()
-            ]
-        )
+        self._tx.book(self._booked())
         if self._clocks:
             projects = self._tx.projects()
             moved = {
@@ -122,14 +123,23 @@ class Books:
         starts: int = 0,
         completions: int = 0,
     ) -> None:
-        more = (*tokens, usd, starts, completions)
+        more = [*tokens, usd, starts, completions]
         place = (task.project, task.pool, task.group)
-        scopes = self._scopes.get(place)
-        if scopes is None:
-            scopes = self._scopes[place] = scopes_of(self._tx, task)
-        for scope in scopes:
-            held = self._sums.get(scope)
-            self._sums[scope] = list(map(add, held, more)) if held else list(more)
+        held = self._sums.get(place)
+        self._sums[place] = list(map(add, held, more)) if held else more
+
+    def _booked(self) -> list[Booking]:
+        """What is booked in each scope."""
+        sums: dict[str, list[int]] = {}
+        for place, more in self._sums.items():
+            for scope in _scopes(self._tx, *place):
+                held = sums.get(scope)
+                sums[scope] = list(map(add, held, more)) if held else more
+        minute = minute_of(self._now)
+        return [
+            Booking(scope, minute, (held[0], held[1], held[2], held[3]), *held[4:])
+            for scope, held in sums.items()
+        ]
 
     def _learned(self, project: str, kind: str, agent: str | None) -> History:
         rows = self._tx.recent(project, kind, agent, SAMPLES)

@@ -7,13 +7,13 @@ import zlib
 from dataclasses import replace
 from typing import Any
 
-from fairlead.model.codec import canonical, decode, encode
+from fairlead.model.codec import canonical, decode
 from fairlead.model.errors import NotFound
 from fairlead.model.instant import Instant, show_instant
 from fairlead.model.lane import Entry, Lane, LaneKey
 from fairlead.model.snapshot import Snapshot
 from fairlead.planner import lanes, reference
-from fairlead.planner.digest import digest, plan_bytes
+from fairlead.planner.digest import digest, plan_bytes, snapshot_document
 from fairlead.policy.policy import Policy
 from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk, parse_recorded
@@ -44,15 +44,14 @@ def record(tx: Writing, seen: Seen, policy: Policy, now: Instant, before: int) -
         return None
     number = tx.number("decision")
     age_from = policy.score.age_from
-    stale = "base" not in last or last["count"] >= FULL_EVERY or last["age_from"] != age_from
-    full = stale or seen.alone
+    full = seen.alone or _stale(last, seen, age_from)
     base = number if full else last["base"]
     kept, gone = (seen.snapshot.lanes, []) if full else _changed(tx, seen, last["version"])
     if seen.alone:
         tx.put_policy_text(policy.digest(), canonical(policy.document()).decode())
     else:
         remember_policy(tx, policy)
-    looked_at, written = encode(seen.snapshot), plan_bytes(plan)  # as `digests` names them
+    looked_at, written = snapshot_document(seen.snapshot), plan_bytes(plan)
     decision = Decision(
         number=number,
         at=now,
@@ -70,13 +69,19 @@ def record(tx: Writing, seen: Seen, policy: Policy, now: Instant, before: int) -
     )
     tx.put_decision(decision)
     size = len(decision.lanes) + len(decision.rest) + len(decision.plan)
-    fresh = (
-        {"base": number, "version": before - 1, "count": 0, "age_from": age_from} if full else {}
-    )
-    _remember(tx, last, fresh, held, size)
+    fresh: dict[str, Any] = {"base": number, "version": before - 1, "count": 0}
+    fresh |= {"age_from": age_from, "window": seen.window}
+    _remember(tx, last, fresh if full else {}, held, size)
     if seen.alone:
         start_anew(tx)
     return number
+
+
+def _stale(last: dict[str, Any], seen: Seen, age_from: str) -> bool:
+    """Whether all lanes must be recorded: there is no base, or it is old or too short for this."""
+    if "base" not in last or last["count"] >= FULL_EVERY:
+        return True
+    return bool(last["age_from"] != age_from or last.get("window", 0) < seen.window)
 
 
 def _changed(tx: Writing, seen: Seen, since: int) -> tuple[tuple[Lane, ...], list[LaneKey]]:

@@ -20,8 +20,8 @@ from fairlead.service.desk import Desk
 from fairlead.store.base import Attempt, Reading
 
 #: How many tasks of a lane are read at first, and how many times more where they are used up.
-WINDOW = 4
-WINDOW_GROWTH = 32
+WINDOW = 8
+WINDOW_GROWTH = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class Seen:
     widened: frozenset[LaneKey]
     asker: Asker | None = None
     alone: bool = False  # of some tasks only, not of the whole queue
+    window: int = WINDOW  # how many tasks of each lane were read, but for those lanes
 
 
 def look_and_plan(
@@ -60,6 +61,8 @@ def look_and_plan(
 
     `ahead`: with what a round would bring in first, for those who may not write.
     """
+    if asker is not None and asker.limit is not None:
+        window = min(window, max(0, asker.limit) + 1)  # one more than can be taken
     attempts = {attempt.task: attempt for attempt in reading.open_attempts()}
     snapshot = look(desk, reading, policy, now, attempts, asker, window)
     if ahead:
@@ -67,14 +70,15 @@ def look_and_plan(
 
         snapshot = with_arrivals(desk, reading, policy, now, snapshot)
     widened: set[LaneKey] = set()
+    wider = window
     while True:
         try:
             plan = planner.plan(snapshot, policy, now)
-            return Seen(snapshot, plan, attempts, frozenset(widened), asker)
+            return Seen(snapshot, plan, attempts, frozenset(widened), asker, window=window)
         except planner.WindowUsedUp as short:
-            window *= WINDOW_GROWTH
+            wider *= WINDOW_GROWTH
             widened |= short.lanes
-            snapshot = replace(snapshot, lanes=_wider(snapshot, reading, policy, widened, window))
+            snapshot = replace(snapshot, lanes=_wider(snapshot, reading, policy, widened, wider))
 
 
 def look(

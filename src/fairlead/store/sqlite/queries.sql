@@ -26,16 +26,6 @@ SELECT name, next FROM numbers
 
 -- name: lanes
 SELECT id, key, ready FROM lanes WHERE ready > 0 ORDER BY id
--- name: heads_ready
-SELECT l.id, t.id, t.seq, t.created_at, t.ready_since, t.estimate
-FROM lanes l JOIN tasks t ON t.seq IN
-    (SELECT seq FROM tasks WHERE lane = l.id ORDER BY ready_since, seq LIMIT ?)
-WHERE l.ready > 0
--- name: heads_created
-SELECT l.id, t.id, t.seq, t.created_at, t.ready_since, t.estimate
-FROM lanes l JOIN tasks t ON t.seq IN
-    (SELECT seq FROM tasks WHERE lane = l.id ORDER BY created_at, seq LIMIT ?)
-WHERE l.ready > 0
 -- name: lane
 SELECT id, key, ready FROM lanes WHERE key = ? AND ready > 0
 -- name: window_ready

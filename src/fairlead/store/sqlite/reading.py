@@ -119,18 +119,18 @@ class SqliteReading:
     # The queue in the planner's order
 
     def lanes(self, age_from: str, window: int) -> tuple[Lane, ...]:
-        entries: dict[int, list[Entry]] = {}
-        for row in self._rows(f"heads_{age_from}", window):
-            entries.setdefault(row[0], []).append(Entry._make(row[1:]))
         rows = self._rows("lanes")
-        return tuple([_lane(key, ready, entries[lane], age_from) for lane, key, ready in rows])
+        return tuple([self._lane(row, age_from, window) for row in rows])
 
     def lane(self, key: LaneKey, age_from: str, window: int) -> Lane | None:
         row = self._row("lane", key_text(key))
-        if row is None:
-            return None
-        entries = [Entry._make(entry) for entry in self._rows(f"window_{age_from}", row[0], window)]
-        return _lane(row[1], row[2], entries, age_from)
+        return None if row is None else self._lane(row, age_from, window)
+
+    def _lane(self, row: tuple[Any, ...], age_from: str, window: int) -> Lane:
+        """A lane with its first tasks, which an index holds in their order."""
+        lane, key, ready = row
+        entries = tuple(map(Entry._make, self._rows(f"window_{age_from}", lane, window)))
+        return Lane(key_of(key), ready, entries, entries)
 
     def lanes_changed(self, since: int) -> set[LaneKey]:
         return {key_of(key) for (key,) in self._rows("lanes_changed", since)}
@@ -254,13 +254,6 @@ class SqliteReading:
             self._open[row[2]] = attempt_of(row)
         held = {name: lease_of(self._open[name]) for name in flying if name in self._open}
         return [task_of(row, held.get(row[1])) for row in rows]
-
-
-def _lane(key: str, ready: int, entries: list[Entry], age_from: str) -> Lane:
-    since = 2 if age_from == "created" else 3
-    entries.sort(key=lambda entry: (entry[since], entry[1]))
-    ordered = tuple(entries)
-    return Lane(key_of(key), ready, ordered, ordered)
 
 
 def _event(row: tuple[Any, ...]) -> Event:

@@ -135,12 +135,13 @@ _ATTEMPT_EMPTY = {
 
 
 _read_attempt_body = attrgetter(*_ATTEMPT_BODY)
+_no_attempt_body = [_ATTEMPT_EMPTY.get(name) for name in _ATTEMPT_BODY]
 
 
 def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
     """An attempt as it is kept."""
-    held = zip(_ATTEMPT_BODY, _read_attempt_body(attempt), strict=True)
-    body = {name: value for name, value in held if value != _ATTEMPT_EMPTY.get(name)}
+    held = zip(_ATTEMPT_BODY, _read_attempt_body(attempt), _no_attempt_body, strict=True)
+    body = {name: value for name, value, nothing in held if value != nothing}
     return (
         attempt.fence, attempt.lease, attempt.task, attempt.project, attempt.kind, attempt.agent,
         attempt.number, attempt.worker, attempt.leased_at, attempt.expires_at, attempt.ended_at,

@@ -17,6 +17,8 @@ from fairlead.store.sqlite.writing import SqliteWriting
 
 #: How long a transaction waits for another process.
 BUSY_SECONDS = 30.0
+#: Pages that are kept in memory: enough for the heads of a thousand lanes.
+CACHE_KIB = 16 * 1024
 
 
 class SqliteStore:
@@ -48,6 +50,7 @@ class SqliteStore:
             try:
                 connection.execute("PRAGMA foreign_keys = ON")
                 connection.execute("PRAGMA synchronous = FULL")
+                connection.execute(f"PRAGMA cache_size = -{CACHE_KIB:d}")
                 migrate.refuse_foreign(connection, path)
                 if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                     connection.execute("PRAGMA journal_mode = WAL")
