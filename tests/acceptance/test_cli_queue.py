@@ -345,3 +345,17 @@ def test_what_stands_after_two_dashes_is_the_command(home):
     task = home.task("a")
     assert (task["command"], task["agent"]) == (["make", "--json", "-n", "test"], "shell")
     assert home.ask("lease")["leases"][0]["command"] == ["make", "--json", "-n", "test"]
+
+
+def test_another_policy_is_tried_without_being_used(home):
+    for name, priority in (("a", 100), ("b", 10)):
+        home.add("--id", name, "--priority", priority)
+    before = home.dump()
+    tried = home.ask("policy", "try", "fail-closed")
+    assert tried["starts"] == {"now": ["b", "a"], "then": ["b"]}
+    assert (tried["gains"], tried["loses"]) == ([], ["a"])
+    assert {"key": "caps.all", "a": 4, "b": 1} in tried["differences"]
+    assert "has to wait       a" in home.run("policy", "try", "fail-closed").out
+    assert home.run("policy", "try", "balanced").out == "the next plan would be the same: b, a\n"
+    assert home.dump() == before
+    assert home.error("policy", "try", "nowhere.toml", code=2)["hint"]

@@ -13,6 +13,8 @@ from fairlead.service import SCHEMA
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fairlead.service.desk import Desk
+
 
 def show(path: Path) -> dict[str, Any]:
     """The policy in force, each key with its value and where it came from."""
@@ -104,6 +106,29 @@ def change(path: Path, assignments: Sequence[str]) -> dict[str, Any]:
         after = edit.set_key(path, assignment)
     rows = [{"key": row.key, "a": row.a, "b": row.b} for row in edit.diff(before, after)]
     return {"schema": SCHEMA, "file": str(path), "digest": after.digest(), "differences": rows}
+
+
+def try_out(desk: Desk, what: str) -> dict[str, Any]:
+    """What the next plan would do differently under another policy; nothing is changed."""
+    from fairlead.policy import edit
+    from fairlead.service.looking import look_and_plan
+
+    other, now = named(what), desk.now()
+    with desk.store.read() as reading:
+        ours = desk.policy_for_reading(reading)
+        before = look_and_plan(desk, reading, ours, now, ahead=True).plan
+        after = look_and_plan(desk, reading, other, now, ahead=True).plan
+    starts, tries = ([pick.task for pick in plan.picks] for plan in (before, after))
+    rows = [{"key": row.key, "a": row.a, "b": row.b} for row in edit.diff(ours, other)]
+    return {
+        "schema": SCHEMA,
+        "policy": what,
+        "starts": {"now": starts, "then": tries},
+        "gains": [name for name in tries if name not in starts],
+        "loses": [name for name in starts if name not in tries],
+        "reason": {"now": str(before.reason), "then": str(after.reason)},
+        "differences": rows,
+    }
 
 
 def named(what: str) -> Policy:

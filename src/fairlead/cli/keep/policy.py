@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from fairlead.cli.options import Call, common, pass_call
-from fairlead.cli.output import paint, print_json, safe, table, write
+from fairlead.cli.output import listed, paint, print_json, safe, table, write
 from fairlead.service import policies
 
 
@@ -140,6 +140,40 @@ def change(call: Call, settings: tuple[str, ...]) -> None:
         return
     rows = [(row["key"], _value(row["a"]), _value(row["b"])) for row in document["differences"]]
     write(f"{table(('key', 'before', 'now'), rows)}\n" if rows else "nothing changed\n")
+
+
+@command.command("try")
+@click.argument("policy", metavar="FILE|PRESET")
+@common
+@pass_call
+def try_(call: Call, policy: str) -> None:
+    """What the next plan would do differently under another policy. Changes nothing.
+
+    \b
+    Example:
+      fairlead policy try other.toml
+      fairlead policy try depth-first
+    """
+    with call.desk() as desk:
+        document = policies.try_out(desk, policy)
+    if call.json:
+        print_json(document)
+    else:
+        write(_tried(document) + "\n")
+
+
+def _tried(document: dict[str, Any]) -> str:
+    then = document["starts"]["then"]
+    if then == document["starts"]["now"]:
+        return safe(
+            f"the next plan would be the same: {listed(then[:10], len(then)) or 'no start'}"
+        )
+    lines = [f"starts now        {listed(document['starts']['now'][:10]) or 'nothing'}"]
+    lines.append(f"starts under it   {listed(then[:10], len(then)) or 'nothing'}")
+    for name, words in (("gains", "starts sooner"), ("loses", "has to wait")):
+        if document[name]:
+            lines.append(f"{words:16}  {listed(document[name][:10], len(document[name]))}")
+    return "\n".join(safe(line) for line in lines)
 
 
 def _value(value: Any) -> str:

@@ -8,6 +8,7 @@ from fairlead.cli.options import Call, common, pass_call
 from fairlead.cli.output import paint, print_json, safe, until_text, write
 from fairlead.cli.values import DOLLARS, SECONDS, TIME, TOKENS
 from fairlead.model.errors import Invalid
+from fairlead.model.task import Status
 from fairlead.service import leases
 from fairlead.service.desk import Desk
 from fairlead.service.ending import Counters, Report
@@ -69,8 +70,9 @@ def _text(desk: Desk, name: str) -> str:
     with desk.store.read() as reading:
         task = reading.task(name)
     assert task is not None
-    if task.reason:
-        return paint(safe(f"{name} is {task.status}: {task.reason}"), "yellow")
-    wait = task.backoff_until
-    again = f"; tries again {until_text(wait, desk.now())}" if wait else ""
-    return safe(f"{name} is {task.status}{again}")
+    if task.status is Status.QUEUED:
+        wait = task.backoff_until
+        again = f"; tries again {until_text(wait, desk.now())}" if wait else ""
+        return safe(f"{name} is queued{again}")
+    why = f": {task.reason}" if task.reason else ""
+    return paint(safe(f"{name} is {task.status}{why}"), "yellow")
