@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,13 @@ def actor_name() -> str:
     task = os.environ.get("FAIRLEAD_TASK")
     if task:
         return f"task:{task}"
-    return os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid:{os.getuid()}"
+    named = os.environ.get("USER") or os.environ.get("LOGNAME")
+    if named:
+        return named
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a user without a name
+        return f"uid:{os.getuid()}"
 
 
 def __getattr__(name: str) -> object:

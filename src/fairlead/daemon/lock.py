@@ -6,9 +6,13 @@ import fcntl
 import json
 import os
 from pathlib import Path
+from threading import Event as Signal
 from typing import IO, Any
 
 from fairlead.model.errors import Refused
+
+#: How often a lock that is taken is tried again.
+_LOOKS = 15
 
 
 class HomeLock:
@@ -22,14 +26,12 @@ class HomeLock:
     def take(self, what: str) -> None:
         """Take it, or say who has it."""
         held = self._path.open("a+", encoding="utf-8")
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not _locked(held):
             held.close()
             other = holder(self._path.parent) or {}
             message = f"`fairlead {other.get('what', 'up')}` runs already (pid {other.get('pid')})"
             hint = "It starts whatever you add; `fairlead down` ends it."
-            raise Refused(message, hint, code="already_up") from None
+            raise Refused(message, hint, code="already_up")
         self._file = held
         document = {"pid": os.getpid(), "what": what}
         self._told.write_text(json.dumps(document), encoding="utf-8")
@@ -40,6 +42,19 @@ class HomeLock:
             self._told.unlink(missing_ok=True)
             self._file.close()
             self._file = None
+
+
+def _locked(held: IO[str]) -> bool:
+    """Take the lock; somebody who only looks has it for a moment, which is waited for."""
+    pause = Signal()
+    for _ in range(_LOOKS):
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            pause.wait(0.02)
+        else:
+            return True
+    return False
 
 
 def holder(home: Path) -> dict[str, Any] | None:

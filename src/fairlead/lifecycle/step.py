@@ -94,6 +94,7 @@ def _lease(case: _Case) -> Step:
         ready_since=task.entry.ready_since,
         backoff_until=None,
         lost_fence=None,
+        reason="",
     )
     data = {"lease": lease.id, "worker": lease.worker, "expires_at": lease.expires_at}
     return Step(leased, events=(("leased", _attempt(leased) | data),))
@@ -152,13 +153,14 @@ def _failed(case: _Case, outcome: Outcome) -> Step:
     told = {"detail": detail, "failures": ended.failures, "of": most}
     first = (str(outcome), _attempt(task) | told)
     follows = status_after(outcome, task.failures, task.launch_failures, task.max_attempts, policy)
+    what = f"{outcome}: {detail}" if detail else str(outcome)
+    reason = f"{what} (attempt {ended.failures} of {most})"
     if case.park or follows is Status.PARKED:
-        what = f"{outcome}: {detail}" if detail else str(outcome)
-        reason = f"{what} (attempt {ended.failures} of {most})"
         parked = changed(ended, status=Status.PARKED, reason=reason, parked_at=case.now)
         return Step(parked, outcome, (first, ("parked", {"reason": reason})), freed=True)
     wait = wait_after(policy.retry, ended.failures, task.id, task.attempts)
-    queued = changed(_waiting(ended, case.now, wait), ready_since=_ready_at(task, case.now + wait))
+    since = _ready_at(task, case.now + wait)
+    queued = changed(_waiting(ended, case.now, wait), ready_since=since, reason=reason)
     return Step(queued, outcome, (first, *_backoff(queued, wait)), freed=True)
 
 

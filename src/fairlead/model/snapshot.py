@@ -42,6 +42,7 @@ class Waiting:
     not_before: Instant | None = None
     source: str = ""
     paused: bool = False
+    failed: str = ""  # what went wrong last
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,7 @@ def waits_of(task: Task, statuses: dict[str, Status]) -> Waiting | None:
         not_before=task.not_before,
         source=task.source_hold,
         paused=task.paused,
+        failed=task.reason,
     )
 
 

@@ -117,7 +117,7 @@ class Task:
     parked_at: Instant | None = None
     ended_at: Instant | None = None  # when it was done or canceled
     lost_fence: int | None = None  # of the attempt that was lost last: its late success counts
-    reason: str = ""  # why it is parked or canceled
+    reason: str = ""  # why it is parked, canceled, or waits after a failure
     stop_requested: str = ""  # why its attempt is being stopped
     artifacts_missing: tuple[str, ...] = ()
     source_hold: str = ""  # what its source says holds it

@@ -41,6 +41,7 @@ def waits(task: Waiting, policy: Policy, now: Instant) -> Iterator[Hold]:
         yield Hold(GATE, "artifact", f"waits for {', '.join(task.artifacts)} to appear")
     if task.backoff_until is not None and task.backoff_until > now:
         text = f"waits after a failure until {show_instant(task.backoff_until)}"
+        text += f"; {task.failed}" if task.failed else ""
         yield Hold(GATE, "backoff", text, task.backoff_until)
     if task.not_before is not None and task.not_before > now:
         text = f"may not start before {show_instant(task.not_before)}"

@@ -20,7 +20,11 @@ def check(t: Told, most: int) -> None:
     task = t.task
     assert (task.lease is not None) == task.status.in_flight
     assert (task.status is Status.PARKED) == (task.parked_at is not None)
-    assert bool(task.reason) == (task.status in (Status.PARKED, Status.CANCELED))
+    if task.status in (Status.PARKED, Status.CANCELED):
+        assert task.reason
+    elif task.reason:  # a queued task that has failed says what went wrong
+        assert task.status is Status.QUEUED
+        assert task.failures
     assert task.failures <= most + task.half_opened
     assert task.launch_failures <= task.failures
     assert not task.stop_requested or task.status.in_flight
