@@ -94,6 +94,15 @@ def test_check_names_the_differences_and_exits_1(tmp_path):
     assert fairlead("plan", "--scenario", tmp_path / "wrong.toml").code == 0
 
 
+def test_what_is_expected_is_read_only_where_it_is_compared(tmp_path):
+    text = 'now = 2026-01-30T12:00:00Z\ntask = [{ id = "a" }]\n[expect]\npick = ["a"]\n'
+    (tmp_path / "odd.toml").write_text(text)
+    assert fairlead("plan", "--scenario", tmp_path / "odd.toml").code == 0
+    said = fairlead("plan", "--scenario", tmp_path / "odd.toml", "--check")
+    assert said.code == 2
+    assert "expect: unknown key 'pick'" in said.err
+
+
 def test_people_read_the_order_the_holds_and_what_comes_next():
     text = fairlead("plan", "--scenario", BALANCED).out
     assert "2 of 6 in flight, room for 4" in text

@@ -196,7 +196,7 @@ class _Held:
             return None
         if attempt.outcome == Outcome.LOST:
             message = f"lease {attempt.lease} of {attempt.task} expired and was reclaimed"
-            hint = "Only a success is still taken, until the task is leased again."
+            hint = "Only a success is still taken, until a new lease, a retry or a cancel."
             return Refused(message, hint, code="lease_lost")
         message = f"lease {attempt.lease} of {attempt.task} has ended ({attempt.outcome})"
         return Refused(message, "A lease ends once; take a new one.", code="lease_ended")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.instant import HOUR
+from fairlead.model.instant import HOUR, parse_instant
 from fairlead.model.project import Budget, Group, Project
 from fairlead.model.resources import History, Usage
 from tests.unit.planner.scene import NOW, code, hold, picks, policy, queued, running
@@ -55,6 +55,18 @@ def test_it_frees_when_enough_has_left_the_window():
     assert found.reason == (
         "budget of all (24h) is used up: 40 tokens used of 30 tokens, frees at 2026-01-30T14:00:00Z"
     )
+
+
+@pytest.mark.parametrize(
+    ("window", "until"),
+    [("day", "2026-01-31"), ("week", "2026-02-02"), ("month", "2026-02-01"), ("total", None)],
+)
+def test_a_window_of_the_calendar_frees_when_it_ends(window, until):
+    rules = policy(budget=[{"scope": "all", "tokens": 50, "window": window}])
+    found = hold("a", [queued("a")], rules, usage=[Usage("all", tokens=50)])
+    assert found.until == (until and parse_instant(f"{until}T00:00:00Z"))
+    busy = running("x", estimate=50)  # reserved tokens do not leave with the day
+    assert hold("a", [busy, queued("a")], rules, usage=[Usage("all", tokens=50)]).until is None
 
 
 def test_each_budget_sees_its_own_window():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fairlead.lifecycle.usage import window_end
 from fairlead.model.instant import Instant, show_instant
 from fairlead.model.plan import Hold
 from fairlead.planner.rules import BudgetLine, LaneRules
@@ -35,9 +36,11 @@ def reserved_in(line: BudgetLine, round: Round) -> int:
 
 
 def frees_at(line: BudgetLine, reserved: int, now: Instant) -> Instant | None:
-    """When enough of what was spent has left the window."""
+    """When enough of what was spent has left the window; of a calendar window, when it ends."""
+    if line.usage is None or not line.usage.leaves:
+        return window_end(line.budget.window, now) if reserved < line.limit else None
     spent, part = line.spent, 1 if line.budget.tokens is not None else 2
-    for leave in line.usage.leaves if line.usage else ():
+    for leave in line.usage.leaves:
         if leave[0] > now:
             spent -= leave[part]
             if spent + reserved < line.limit:

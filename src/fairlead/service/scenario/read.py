@@ -51,8 +51,15 @@ class Scenario:
     snapshot: Snapshot
     policy: Policy
     now: Instant
-    expect: Expect
     tasks: tuple[Task, ...]
+    expected: Any  # the table `[expect]` as it stands there; read only where it is compared
+    origin: str
+
+    @property
+    def expect(self) -> Expect:
+        """What is expected of the plan."""
+        table = Table(f"{self.origin}: expect", self.expected, EXPECT_KEYS)
+        return read_expect(table, {task.id for task in self.tasks})
 
 
 def load(path: str | Path, now: Instant | None = None) -> Scenario:
@@ -100,13 +107,13 @@ def build(mapping: Mapping[str, Any], origin: str, now: Instant | None = None) -
     policy = _policy(top)
     world = read_world(top, policy)
     tasks = read_tasks(top, world, policy, base)
-    expect = Table(f"{origin}: expect", top.values.get("expect", {}), EXPECT_KEYS)
     return Scenario(
         snapshot=_snapshot(top, world, tasks),
         policy=policy,
         now=base if now is None else now,
-        expect=read_expect(expect, {task.id for task in tasks}),
         tasks=tuple(tasks),
+        expected=top.values.get("expect", {}),
+        origin=origin,
     )
 
 
