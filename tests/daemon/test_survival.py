@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
+import sys
 
 import pytest
 
+from fairlead.executors.base import Orders
+from fairlead.executors.process import ProcessExecutor, is_dead, reap, revoke, spoken
+from fairlead.executors.runner import REVOKED
 from tests.daemon.world import World, until, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -155,3 +160,36 @@ def test_an_agent_that_prints_without_end_fills_no_disk(world: World) -> None:
     assert world.statuses()["a"] == "done"
     assert log.stat().st_size < 101_000
     assert "bytes were dropped" in log.read_text(errors="replace")
+
+
+def test_a_runner_that_comes_too_late_starts_nothing(world: World) -> None:
+    """Its daemon died when it had given the orders; the next one has not seen the runner."""
+    folder = world.home / "runs" / "a" / "1"
+    folder.mkdir(parents=True)
+    revoke(folder)
+    mark = world.marks / "a"
+    orders = Orders(folder, ("touch", str(mark)), world.home, dict(os.environ))
+    executor = ProcessExecutor()
+    handle = executor.launch(orders)
+    until(lambda: is_dead(handle.pid, handle.pid_started))
+    reap()
+    assert not mark.exists()
+    (folder / REVOKED).unlink()
+    handle = executor.launch(orders)
+    until(lambda: is_dead(handle.pid, handle.pid_started))
+    reap()
+    assert mark.exists()
+
+
+def test_a_stop_that_comes_before_the_start_is_not_forgotten(world: World) -> None:
+    folder = world.home / "runs" / "a" / "1"
+    folder.mkdir(parents=True)
+    orders = Orders(folder, ("sleep", "60"), world.home, dict(os.environ))
+    program = (
+        "import json, sys; from fairlead.executors.runner import Runner;"
+        "orders = json.load(sys.stdin); runner = Runner(orders['folder'], orders);"
+        "runner.stop('stop'); print(runner.run()['signal'], runner.stopped)"
+    )
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, input=spoken(orders), capture_output=True, check=True)
+    assert done.stdout.split() == [b"2", b"stop"]

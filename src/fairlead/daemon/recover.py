@@ -8,7 +8,7 @@ from fairlead.daemon.crew import Crew
 from fairlead.daemon.cycle import Cycle
 from fairlead.daemon.folders import run_folder
 from fairlead.executors.base import Executor, Handle
-from fairlead.executors.process import clean_up, exit_of
+from fairlead.executors.process import clean_up, exit_of, revoke
 from fairlead.model.event import Happening
 from fairlead.model.record import dataclass
 from fairlead.policy.policy import Policy
@@ -47,6 +47,9 @@ def recover(desk: Desk, policy: Policy, executor: Executor, cycle: Cycle, crew: 
             continue
         folder = run_folder(desk, attempt)
         handle = executor.adopt(folder)
+        if handle is None and exit_of(folder) is None:
+            revoke(folder)
+            handle = executor.adopt(folder)
         if handle is not None or exit_of(folder) is not None:
             known = handle or Handle(0, "")
             found = replace(attempt, pid=known.pid or None, pid_started=known.pid_started)

@@ -101,6 +101,12 @@ def exit_of(folder: Path) -> Exit | None:
     return None if told is None else Exit.of(told)
 
 
+def revoke(folder: Path) -> None:
+    """A runner that has not shown itself yet starts nothing; one that has can be adopted."""
+    with contextlib.suppress(OSError):
+        (folder / runner.REVOKED).touch()
+
+
 def clean_up(folder: Path) -> None:
     """A runner died before its agent: nothing of the agent stays behind."""
     told = _read(folder / "runner.json") or {}

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
 CHUNK = 1 << 20
+#: In a run folder: nothing is to be started here any more.
+REVOKED = "revoked"
 LINE_MAX = 1 << 22
 #: After the agent's end its output may still be held open by what it left behind.
 DRAIN_SECONDS = 1.0
@@ -112,6 +114,7 @@ class Runner:
         self.folder, self.orders = folder, orders
         self.started_at = time.time_ns() // 1000
         self.stopped = ""  # why it was stopped
+        self._stop_early = ""  # why it is to be stopped as soon as it has started
         self._ladder: list[tuple[float, int]] = []  # (when, signal), what is still to be sent
         self._silent_since = time.monotonic()
         self._grace_until: float | None = None
@@ -125,6 +128,8 @@ class Runner:
         except OSError as error:
             what = error.filename or self.orders["argv"][0]
             return {"launch_error": f"{os.fsdecode(what)}: {error.strerror}"}
+        if self._stop_early:
+            self.stop(self._stop_early)
         self._tell_start()
         logs = self._watch(self.agent)
         for log in logs:
@@ -140,6 +145,8 @@ class Runner:
 
     def stop(self, why: str) -> None:
         """Interrupt, wait, terminate, wait, kill: always the whole group."""
+        if self.agent is None:
+            self._stop_early = why
         if self._ladder or self.agent is None:
             return
         self.stopped = why
@@ -323,6 +330,8 @@ def main() -> int:
     os.dup2(null, 0)
     runner = Runner(folder, orders)
     write(folder, "runner.json", {"pid": os.getpid(), "pid_started": process_started(os.getpid())})
+    if os.path.exists(os.path.join(folder, REVOKED)):
+        return 3  # whoever gave the orders died, and who came after did not see this runner
     signal.signal(signal.SIGTERM, lambda number, frame: runner.stop("stop"))
     for number in (signal.SIGINT, signal.SIGHUP):  # not ignored: the agent would inherit that
         signal.signal(number, lambda number, frame: None)
