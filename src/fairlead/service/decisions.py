@@ -58,7 +58,13 @@ def record(tx: Writing, seen: Seen, policy: Policy, now: Instant, before: int) -
         base=base,
         policy=policy.digest(),
         planner=PLANNER_VERSION,
-        lanes=_pack({"lanes": [[x.key, x.count, x.by_ready] for x in kept], "gone": gone}),
+        lanes=_pack(
+            {
+                "lanes": [[x.key, x.count, x.by_ready] for x in kept],
+                "gone": gone,
+                "window": seen.window,
+            }
+        ),
         rest=_pack({name: held for name, held in looked_at.items() if name != "lanes"}),
         plan=_squeeze(written),
         digests={
@@ -144,10 +150,10 @@ def snapshot_of(
         bases[decision.base] = _lanes(base)[0]
     known = dict(bases[decision.base])
     if decision.base != decision.number:
-        changed, gone = _lanes(decision)
+        changed, gone, window = _lanes(decision)
         for key in gone:
             known.pop(key, None)
-        known |= changed
+        known = {key: _cut(lane, window) for key, lane in known.items()} | changed
     snapshot: Snapshot = decode(Snapshot, _unpack(decision.rest))
     return replace(snapshot, lanes=tuple(known.values()))
 
@@ -227,14 +233,22 @@ def _all(reading: Reading) -> Any:
         after = page[-1].number
 
 
-def _lanes(decision: Decision) -> tuple[dict[LaneKey, Lane], list[LaneKey]]:
+def _lanes(decision: Decision) -> tuple[dict[LaneKey, Lane], list[LaneKey], int]:
+    """The lanes that are recorded, those that are gone, and how many tasks of others were read."""
     held = _unpack(decision.lanes)
     found = {}
     for parts, count, rows in held["lanes"]:
         key = _key(parts)
         entries = tuple(Entry(*row) for row in rows)
         found[key] = Lane(key, count, entries, entries)
-    return found, [_key(parts) for parts in held["gone"]]
+    return found, [_key(parts) for parts in held["gone"]], held["window"]
+
+
+def _cut(lane: Lane, window: int) -> Lane:
+    """The lane as it was read: a plan names the tasks that it saw."""
+    if len(lane.by_ready) <= window:
+        return lane
+    return Lane(lane.key, lane.count, lane.by_ready[:window], lane.by_created[:window])
 
 
 def _key(parts: list[Any]) -> LaneKey:
