@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.faults.deeds import DEEDS
+from tests.faults.deeds import EVERY
 
 ROOT = Path(__file__).parents[2]
 #: What Python tells its audit hooks when it is about to change the file system.
@@ -70,7 +70,7 @@ def _work(request: dict[str, Any], answer: int) -> None:
     points = Points(request["at"])
     points.watch()
     try:
-        told = {"done": DEEDS[request["deed"]](Path(request["home"]))}
+        told = {"done": EVERY[request["deed"]](Path(request["home"]))}
     except BaseException as error:
         told = {"error": f"{type(error).__name__}: {error}"}
     points.pass_one()

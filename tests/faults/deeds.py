@@ -138,6 +138,14 @@ DEEDS: dict[str, Callable[[Path], Any]] = {
 }
 
 
+def _careless(desk: Desk) -> Any:
+    """What no deed may be: two transactions for one promise."""
+    return [tasks.add(desk, [{"id": name}]) for name in ("one", "other")]
+
+
+EVERY = DEEDS | {"careless": _at_desk(_careless)}
+
+
 def content(file: Path) -> str:
     """Everything that a file keeps, as one digest; files that are not there keep nothing."""
     if not file.exists():

@@ -64,6 +64,17 @@ def test_a_killed_deed_is_done_or_not_done(deed, world, forks, tmp_path, record_
     record_property("told", f"kill -9 during {deed}: {len(states)} points, all of them whole")
 
 
+def test_a_deed_in_two_halves_is_found(world, forks, tmp_path):
+    start(world, tmp_path / "whole", "careless")
+    before = content(tmp_path / "whole" / STORE_FILE)
+    points = forks.child("careless", tmp_path / "whole")["points"]
+    after = content(tmp_path / "whole" / STORE_FILE)
+    start(world, tmp_path / "half", "careless")
+    forks.child("careless", tmp_path / "half", points - 5)
+    with pytest.raises(AssertionError, match="half done"):
+        found_after("careless", tmp_path / "half", before, after, points - 5)
+
+
 def found_after(deed: str, home: Path, before: str, after: str, at: int) -> bool:
     """Whether the deed is done; a store in between the two is damage."""
     file = home / STORE_FILE
