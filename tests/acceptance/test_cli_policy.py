@@ -68,3 +68,13 @@ def test_use_and_set_keep_what_was_there(tmp_path):
     assert file.read_text() == before
     used = fairlead("policy", "use", "balanced", "--home", tmp_path, "--json").document
     assert used["backup"].endswith("policy.toml.bak")
+
+
+def test_a_key_that_is_almost_right_is_suggested_and_nothing_is_written(tmp_path):
+    said = fairlead("policy", "set", "retry.max_attempt=2", "--home", tmp_path, "--json")
+    assert said.code == 2
+    assert said.document["error"]["message"] == "unknown key retry.max_attempt"
+    assert said.document["error"]["hint"] == (
+        "Did you mean 'retry.max_attempts'? Nothing was changed."
+    )
+    assert not (tmp_path / "policy.toml").exists()

@@ -53,9 +53,10 @@ class Desk:
         try:
             return self.policy()
         except FairleadError as error:
-            self.warnings.append(f"{error.message} (the last good policy is shown)")
             digest = reading.value("policy")
             text = reading.policy_text(str(digest)) if digest else None
+            shown = "the last good policy is shown" if text else "the defaults are shown"
+            self.warnings.append(f"{error.message} ({shown})")
             return parse_recorded(text) if text else Policy.preset("balanced")
 
 

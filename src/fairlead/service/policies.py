@@ -101,7 +101,8 @@ def change(path: Path, assignments: Sequence[str]) -> dict[str, Any]:
         after = before.with_overrides({key: changes[key] for key in changes if key != "preset"})
     except Invalid as error:
         message = error.message.removeprefix("override: ")
-        raise Invalid(message, "Nothing was changed.", error.error_code) from error
+        nearest = f"{error.hint} " if error.hint.startswith("Did you mean") else ""
+        raise Invalid(message, f"{nearest}Nothing was changed.", error.error_code) from error
     for assignment in assignments:
         after = edit.set_key(path, assignment)
     rows = [{"key": row.key, "a": row.a, "b": row.b} for row in edit.diff(before, after)]

@@ -91,6 +91,7 @@ def test_a_broken_policy_is_a_warning_for_readers(office):
     shown = status(office.desk)
     assert shown["warnings"][0]["code"] == "policy"
     assert "unknown key caps.al" in shown["warnings"][0]["message"]
+    assert "the defaults are shown" in shown["warnings"][0]["message"]  # none was good before
 
 
 def test_many_lanes_are_a_warning(office):
