@@ -139,7 +139,7 @@ def test_an_impossible_scenario_names_the_culprit(wrong, tmp_path, capsys):
     text, message, hint = IMPOSSIBLE[wrong]
     file = tmp_path / "bad.toml"
     file.write_text(text)
-    assert run(["plan", "--scenario", str(file), "--json"]) == 2
+    assert run(["plan", "--scenario", str(file), "--check", "--json"]) == 2
     said = capsys.readouterr()
     error = json.loads(said.out)["error"]
     assert error["message"].startswith(str(file))
