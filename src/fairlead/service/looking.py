@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from fairlead.lifecycle import usage as windows
 from fairlead.lifecycle.usage import Tokens, counted
@@ -65,7 +66,7 @@ def look_and_plan(
         window = min(window, max(0, asker.limit) + 1)  # one more than can be taken
     attempts = {attempt.task: attempt for attempt in reading.open_attempts()}
     snapshot = look(desk, reading, policy, now, attempts, asker, window)
-    if ahead:
+    if ahead and _may_arrive(reading, now, snapshot):
         from fairlead.service.arriving import with_arrivals
 
         snapshot = with_arrivals(desk, reading, policy, now, snapshot)
@@ -79,6 +80,26 @@ def look_and_plan(
             wider *= WINDOW_GROWTH
             widened |= short.lanes
             snapshot = replace(snapshot, lanes=_wider(snapshot, reading, policy, widened, wider))
+
+
+def _may_arrive(reading: Reading, now: Instant, snapshot: Snapshot) -> bool:
+    """Whether a timer has passed, or somebody waits for a file that may be there."""
+    due = reading.next_due()
+    passed = due is not None and due <= now
+    return passed or any(each.code == "artifact" for each in snapshot.wait_counts)
+
+
+def preview(desk: Desk, reading: Reading) -> tuple[Snapshot, Plan, Policy]:
+    """The plan that a round would make now; changes nothing."""
+    policy = desk.policy_for_reading(reading)
+    seen = look_and_plan(desk, reading, policy, desk.now(), ahead=True)
+    return seen.snapshot, seen.plan, policy
+
+
+def last_cycle(reading: Reading) -> dict[str, Any] | None:
+    """What the last round that did something did."""
+    found: dict[str, Any] | None = reading.value("last_cycle")
+    return found
 
 
 def look(

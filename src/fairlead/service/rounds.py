@@ -9,7 +9,6 @@ from fairlead.model.event import Happening
 from fairlead.model.frozen import changed
 from fairlead.model.instant import Instant
 from fairlead.model.plan import Pick, Plan
-from fairlead.model.snapshot import Snapshot
 from fairlead.model.task import Lease, Status, Task
 from fairlead.policy.policy import Policy
 from fairlead.service import SCHEMA, decisions
@@ -18,9 +17,9 @@ from fairlead.service.booking import Books
 from fairlead.service.desk import Desk
 from fairlead.service.ending import end_attempt
 from fairlead.service.journal import Journal, bring_in, follow_policy
-from fairlead.service.looking import Asker, Seen, look_and_plan
+from fairlead.service.looking import Asker, Seen, look_and_plan, preview
 from fairlead.service.plans import plan_document
-from fairlead.store.base import Attempt, Reading, Writing
+from fairlead.store.base import Attempt, Writing
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +72,11 @@ def commit(
     return Committed(plan, tuple(started), tuple(refused), tuple(reclaimed))
 
 
-def preview(desk: Desk, reading: Reading) -> tuple[Snapshot, Plan, Policy]:
-    """The plan that a round would make now; changes nothing."""
-    policy = desk.policy_for_reading(reading)
-    seen = look_and_plan(desk, reading, policy, desk.now(), ahead=True)
-    return seen.snapshot, seen.plan, policy
-
-
 def plan(desk: Desk) -> dict[str, Any]:
     """The plan that a cycle would make now, as every interface shows it."""
     with desk.store.read() as reading:
         snapshot, made, policy = preview(desk, reading)
     return plan_document(made, snapshot, policy)
-
-
-def last_cycle(reading: Reading) -> dict[str, Any] | None:
-    """What the last round that did something did."""
-    found: dict[str, Any] | None = reading.value("last_cycle")
-    return found
 
 
 def _start(

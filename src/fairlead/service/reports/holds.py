@@ -11,7 +11,7 @@ from fairlead.model.snapshot import waits_of
 from fairlead.model.task import Status
 from fairlead.planner import readiness
 from fairlead.service.desk import Desk
-from fairlead.service.rounds import preview
+from fairlead.service.looking import preview
 from fairlead.store.base import Placed, Reading
 
 

@@ -17,10 +17,10 @@ from fairlead.planner.rules import BudgetLine
 from fairlead.policy.policy import Policy
 from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk
+from fairlead.service.looking import last_cycle, preview
 from fairlead.service.reports.documents import shown, title_of
 from fairlead.service.reports.pauses import live_pauses, pause_document
 from fairlead.service.reports.resources import pool_rows
-from fairlead.service.rounds import last_cycle, preview
 from fairlead.store.base import Attempt, Reading, Tally
 
 #: More lanes than this make every round slower than it need be.

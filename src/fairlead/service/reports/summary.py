@@ -11,12 +11,12 @@ from fairlead.model.task import Outcome, Status, Task
 from fairlead.policy.policy import Policy
 from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk
+from fairlead.service.looking import preview
 from fairlead.service.reports.documents import dollars, shown, title_of
 from fairlead.service.reports.listing import every
 from fairlead.service.reports.past import Past, ended_since, seconds, spread
 from fairlead.service.reports.pauses import live_pauses
 from fairlead.service.reports.status import budget_rows, queued, warnings
-from fairlead.service.rounds import preview
 from fairlead.store.base import Filter, Reading
 
 SINCE = 12 * HOUR
