@@ -144,7 +144,7 @@ def of_limits(lane: LaneRules, round: Round) -> Iterator[Limit]:
             if line.in_policy and line.spent + reserved >= line.limit:
                 step = max(1, round.policy.share.default_estimate)
                 raised = partial(raise_budget, round.policy, line.budget)
-                yield Limit(raised, line.spent + reserved, step)
+                yield Limit(raised, line.spent + reserved + 1 - step, step)  # first: one more
 
 
 def _set(sentence: str, key: str, value: Any) -> Change:

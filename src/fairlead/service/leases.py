@@ -60,7 +60,8 @@ def lease(
 def heartbeat(desk: Desk, lease: str) -> dict[str, Any]:
     """Renew a lease; the first heartbeat makes the task running."""
     with desk.store.write() as tx:
-        held = _Held.one(desk, tx, lease)
+        # A broken policy file costs nobody a lease: the last good one says how long it runs.
+        held = _Held.one(desk, tx, lease, desk.policy_for_reading(tx))
         held.refuse_ended()
         attempt = held.renew()
         held.start(attempt)
@@ -162,10 +163,16 @@ class _Held:
     """One lease in a transaction, with what is written about it."""
 
     def __init__(
-        self, desk: Desk, tx: Writing, attempt: Attempt, task: Task, beside: _Held | None
+        self,
+        desk: Desk,
+        tx: Writing,
+        attempt: Attempt,
+        task: Task,
+        beside: _Held | None,
+        policy: Policy | None = None,
     ) -> None:
         self.tx = tx
-        self.policy: Policy = beside.policy if beside else desk.policy()
+        self.policy: Policy = policy or (beside.policy if beside else desk.policy())
         self.now: Instant = beside.now if beside else desk.now()
         self.journal: Journal = (
             beside.journal if beside else Journal(tx, self.policy, self.now, desk.actor)
@@ -185,9 +192,10 @@ class _Held:
         return found
 
     @classmethod
-    def one(cls, desk: Desk, tx: Writing, lease: str) -> _Held:
+    def one(cls, desk: Desk, tx: Writing, lease: str, policy: Policy | None = None) -> _Held:
         """One lease."""
-        return cls.several(desk, tx, [lease])[0]
+        attempt = _known(tx, lease)
+        return cls(desk, tx, attempt, tx.tasks([attempt.task])[attempt.task], None, policy)
 
     def ended_error(self) -> FairleadError | None:
         """What a holder is told whose lease has ended."""
