@@ -22,11 +22,11 @@ from fairlead.store.base import Filter, Store
 START: Instant = 20_000 * DAY
 PROJECTS = ("default", "web", "ops")
 KINDS = ("code", "review", "plan")
-SCOPES = ("all", "project:web", "kind:review", "group:g", "task:t1", "task:t3", "pool:claude")
+SCOPES = ("all", "project:web", "kind:review", "group:g", "task:t1", "task:t3", "pool:anthropic")
 OUTCOMES = ("failed", "launch_failed", "throttled", "environment", "released", "canceled")
 POLICIES = (
     'caps."all" = 2', 'caps."all" = 5', 'caps."kind:review" = 1', 'caps."project:*" = 1',
-    'caps."label:gpu" = 1', 'caps."pool:claude" = 1', 'score.age_from = "created"',
+    'caps."label:gpu" = 1', 'caps."pool:anthropic" = 1', 'score.age_from = "created"',
     'overdue.after = "30s"', 'share.mode = "deficit"', 'share.mode = "none"',
     'order = ["priority", "score"]', 'readiness.upstream = "cancel"', "capacity.batch = 1",
     'readiness.upstream = "run"', 'readiness.parent = "none"', 'locks.serial = "none"',

@@ -60,7 +60,7 @@ def record(tx: Writing, seen: Seen, policy: Policy, now: Instant, before: int) -
         planner=PLANNER_VERSION,
         lanes=_pack(
             {
-                "lanes": [[x.key, x.count, x.by_ready] for x in kept],
+                "lanes": [[x.key, x.count, x.in_order(age_from)] for x in kept],
                 "gone": gone,
                 "window": seen.window,
             }

@@ -22,6 +22,7 @@ _ENDED = (Status.DONE, Status.PARKED, Status.CANCELED)
 _DEAD = (Status.PARKED, Status.CANCELED)
 #: The rules of readiness by which tasks are placed until a round has seen others.
 _FIRST_RULES = ["done", "hold"]
+_MIXED = ["mixed"]
 
 
 def place(reading: Reading, task: Task, policy: Policy, now: Instant) -> Placed:
@@ -48,6 +49,7 @@ class Journal:
         self._saves: dict[str, Task] = {}
         self._events: list[Event] = []
         self._ended: list[str] = []
+        self._ruled = False  # whether the rules of readiness were looked at
 
     def happen(
         self,
@@ -106,6 +108,9 @@ class Journal:
 
     def settle(self, task: Task) -> Placed:
         """Place a queued task; one that has just become ready is ready since now, or its timer."""
+        if not self._ruled and (task.needs or task.parent):
+            self._ruled = True
+            note_rules(self.tx, self.policy)
         placed = place(self.tx, task, self.policy, self.now)
         if task.status is Status.QUEUED and not placed.wait and task.ready_since is None:
             placed = Placed(ready_at(task, self.now))
@@ -145,13 +150,18 @@ def ready_at(task: Task, now: Instant) -> Task:
     return changed(task, ready_since=now if named else timers)
 
 
+def note_rules(tx: Writing, policy: Policy) -> None:
+    """Tasks that need others are placed now: if by other rules than before, a round must know."""
+    if _rules_before(tx) != _rules(policy):
+        tx.put_value("readiness", _MIXED)
+
+
 def follow_policy(journal: Journal) -> None:
     """Readiness has other rules than when tasks were placed: those that need others are again."""
-    tx, rules = journal.tx, journal.policy.readiness
-    said = [rules.parent, rules.upstream]
-    if (tx.value("readiness") or _FIRST_RULES) == said:
+    tx, rules = journal.tx, _rules(journal.policy)
+    if _rules_before(tx) == rules:
         return
-    tx.put_value("readiness", said)
+    tx.put_value("readiness", rules)
     after, queued = 0, Filter(status=(Status.QUEUED,))
     while page := tx.listing(queued, after):
         after = page[-1].task.seq
@@ -159,6 +169,15 @@ def follow_policy(journal: Journal) -> None:
             if task.needs or task.parent:
                 journal.reconsider(task)
         journal.close()
+
+
+def _rules(policy: Policy) -> list[str]:
+    return [policy.readiness.parent, policy.readiness.upstream]
+
+
+def _rules_before(tx: Writing) -> list[str]:
+    found: list[str] = tx.value("readiness") or _FIRST_RULES
+    return found
 
 
 def bring_in(journal: Journal, limit: int = 10_000) -> int:

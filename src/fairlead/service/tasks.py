@@ -20,7 +20,7 @@ from fairlead.model.task import Status, Task
 from fairlead.policy.policy import Policy
 from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk
-from fairlead.service.journal import Journal
+from fairlead.service.journal import Journal, note_rules
 from fairlead.service.reports import documents
 from fairlead.service.reports.holds import Holds
 from fairlead.service.reports.listing import every, lineage, list_tasks, show
@@ -100,6 +100,8 @@ def _enter(
         tx.put_group(made)
     if batch.new:
         tx.insert(list(batch.new.values()))
+        if any(placed.task.needs or placed.task.parent for placed in batch.new.values()):
+            note_rules(tx, policy)
         by = {"by": desk.actor}
         tasks = [placed.task for placed in batch.new.values()]
         tx.log([Event(0, now, "added", task.id, task.project, by) for task in tasks])
