@@ -263,23 +263,26 @@ _RULES: dict[str, Callable[[_Case], Step]] = {
 }
 
 
+#: Every count and trace of a task's attempts, but for their number.
+_CLEAN: dict[str, Any] = {
+    "failures": 0,
+    "launch_failures": 0,
+    "setbacks": 0,
+    "releases": 0,
+    "half_opened": False,
+    "backoff_until": None,
+    "parked_at": None,
+    "ended_at": None,
+    "lost_fence": None,
+    "reason": "",
+    "stop_requested": "",
+    "lease": None,
+}
+
+
 def _cleared(task: Task, **changes: Any) -> Task:
     """The task with every count and trace of its attempts cleared, but for their number."""
-    clean: dict[str, Any] = {
-        "failures": 0,
-        "launch_failures": 0,
-        "setbacks": 0,
-        "releases": 0,
-        "half_opened": False,
-        "backoff_until": None,
-        "parked_at": None,
-        "ended_at": None,
-        "lost_fence": None,
-        "reason": "",
-        "stop_requested": "",
-        "lease": None,
-    }
-    return changed(task, **(clean | changes))
+    return changed(task, **(_CLEAN | changes))
 
 
 def _ended(case: _Case, **changes: Any) -> Task:

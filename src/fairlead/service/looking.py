@@ -23,6 +23,8 @@ from fairlead.store.base import Attempt, Reading
 #: How many tasks of a lane are read at first, and how many times more where they are used up.
 WINDOW = 8
 WINDOW_GROWTH = 16
+#: Of a few lanes more are read at once, up to so many tasks together.
+ENTRIES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,10 @@ def look_and_plan(
         window = min(window, max(0, asker.limit) + 1)  # one more than can be taken
     attempts = {attempt.task: attempt for attempt in reading.open_attempts()}
     snapshot = look(desk, reading, policy, now, attempts, asker, window)
+    wide = _wide(snapshot.lanes, window, asker)
+    if wide > window:
+        window = wide
+        snapshot = replace(snapshot, lanes=reading.lanes(policy.score.age_from, window))
     if ahead and _may_arrive(reading, now, snapshot):
         from fairlead.service.arriving import with_arrivals
 
@@ -80,6 +86,14 @@ def look_and_plan(
             wider *= WINDOW_GROWTH
             widened |= short.lanes
             snapshot = replace(snapshot, lanes=_wider(snapshot, reading, policy, widened, wider))
+
+
+def _wide(lanes: tuple[Lane, ...], window: int, asker: Asker | None) -> int:
+    """How many tasks of each lane to read: where there are few lanes, all that may be taken."""
+    if not any(lane.count > window for lane in lanes):
+        return window
+    wide = min(ENTRIES // len(lanes), window * WINDOW_GROWTH)
+    return wide if asker is None or asker.limit is None else min(wide, asker.limit + 1)
 
 
 def _may_arrive(reading: Reading, now: Instant, snapshot: Snapshot) -> bool:

@@ -8,7 +8,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from fairlead.model.codec import decode, encode, writer
-from fairlead.model.frozen import filled, layout
+from fairlead.model.frozen import changed, filled, layout
 from fairlead.model.lane import LaneKey
 from fairlead.model.task import Lease, Status, Task
 from fairlead.store.base import Attempt, Booking, Placed
@@ -171,9 +171,13 @@ def attempt_of(row: tuple[Any, ...]) -> Attempt:
     return filled(Attempt, held)
 
 
+_LEASE_ALONE = Lease()
+
+
 def lease_of(attempt: Attempt) -> Lease:
     """The lease of an attempt that has not ended; what it used is counted elsewhere."""
-    return Lease(
+    return changed(
+        _LEASE_ALONE,
         id=attempt.lease,
         fence=attempt.fence,
         attempt=attempt.number,

@@ -40,6 +40,7 @@ class SqliteWriting(SqliteReading):
         self._lane_deltas: dict[int, int] = {}
         self._tally_deltas: dict[tuple[Any, ...], int] = {}  # status, wait, project, kind
         self._version: int | None = None
+        self._any_need: bool | None = None  # whether any task needs another; None: not known
         self._stood: dict[str, tuple[Any, ...]] = {}  # id -> lane, status, wait, project, kind
 
     def _do(self, name: str, *values: Any) -> None:
@@ -61,6 +62,7 @@ class SqliteWriting(SqliteReading):
     # Tasks
 
     def insert(self, tasks: Sequence[Placed]) -> None:
+        self._any_need = None
         rows, needs = [], []
         for placed in tasks:
             task = placed.task
@@ -87,6 +89,7 @@ class SqliteWriting(SqliteReading):
         self._do_many("save_task", rows)
 
     def rewrite(self, tasks: Sequence[Placed]) -> None:
+        self._any_need = None
         before = self.tasks(task.id for task, _, _ in tasks).values()
         self.save(tasks)
         rows = [
@@ -183,6 +186,11 @@ class SqliteWriting(SqliteReading):
             "WHERE status = ? AND wait = ? AND project = ? AND kind = ?",
             (row[4], *row[:4]),
         )
+
+    def dependents(self, task: str) -> list[str]:
+        if self._any_need is None:
+            self._any_need = self._row("any_need") is not None
+        return super().dependents(task) if self._any_need else []
 
     def lanes(self, age_from: str, window: int) -> tuple[Lane, ...]:
         self.flush()
