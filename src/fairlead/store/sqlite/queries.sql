@@ -17,7 +17,7 @@ SELECT min(due_at) FROM tasks WHERE due_at IS NOT NULL
 SELECT t.id FROM needs n JOIN tasks t ON t.seq = n.task
 WHERE n.needed = ? AND t.status = 'queued' ORDER BY t.seq
 -- name: any_need
-SELECT 1 FROM needs LIMIT 1
+SELECT 1 FROM needs WHERE needed >= '' LIMIT 1
 -- name: children
 SELECT count(*) FROM tasks WHERE parent = ?
 -- name: tallies
