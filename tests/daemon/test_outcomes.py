@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from itertools import pairwise
+from shlex import quote
+
 import pytest
 
 from tests.daemon.world import World, until
@@ -114,33 +118,17 @@ def test_a_pause_between_two_starts_of_one_cycle_is_respected(world: World) -> N
 
 
 def test_children_and_artifacts_from_plan_to_code(world: World) -> None:
-    add = "python3 -m fairlead add --agent shell --parent $FAIRLEAD_TASK"
+    add = f"{sys.executable} -m fairlead add --agent shell --parent $FAIRLEAD_TASK"
     steps = ["plan", "spec", "phase", "code"]
     script = "true"
-    for depth in range(3, 0, -1):
-        kind, before = steps[depth], steps[depth - 1]
+    for before, kind in reversed(list(pairwise(steps))):
         file = f"{before}.md"
-        child = f"sh -c {_quoted(script)}"
-        script = f"echo x > $FAIRLEAD_ARTIFACTS/{file}; {add} --id {kind}1 --kind {kind}"
-        script += f" --artifact {file} -- {child}"
-    import os
-    import sys
-    from pathlib import Path
-
-    folder = Path(sys.executable).parent
-    env = {"PATH": f"{folder}:{os.environ['PATH']}"}
-    world.add({"id": "plan1", "kind": "plan", "command": ["sh", "-c", script], "env": env})
-    with world.desk() as desk, desk.store.read() as reading:
-        assert reading.task("plan1") is not None
+        made = f"echo x > $FAIRLEAD_ARTIFACTS/{file}; {add} --id {kind}1 --kind {kind}"
+        script = f"{made} --artifact {file} -- sh -c {quote(script)}"
+    world.add({"id": "plan1", "kind": "plan", "command": ["sh", "-c", script]})
     world.run()
-    assert world.statuses()["plan1"] == "done"
+    assert world.statuses() == {f"{kind}1": "done" for kind in steps}
     with world.desk() as desk, desk.store.read() as reading:
-        spec = reading.task("spec1")
-    assert spec is not None
-    assert (spec.parent, spec.depth, spec.artifacts) == ("plan1", 1, ("plan.md",))
-
-
-def _quoted(text: str) -> str:
-    import shlex
-
-    return shlex.quote(text)
+        code = reading.task("code1")
+    assert code is not None
+    assert (code.parent, code.depth, code.artifacts) == ("phase1", 3, ("phase.md",))

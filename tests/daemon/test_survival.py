@@ -14,6 +14,7 @@ from fairlead.executors.base import Orders
 from fairlead.executors.process import ProcessExecutor, is_dead, reap, revoke, spoken
 from fairlead.executors.runner import REVOKED
 from tests.daemon.world import World, until, wait_for
+from tests.faults.places import small_disk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -193,3 +194,11 @@ def test_a_stop_that_comes_before_the_start_is_not_forgotten(world: World) -> No
     words = [sys.executable, "-c", program]
     done = subprocess.run(words, input=spoken(orders), capture_output=True, check=True)
     assert done.stdout.split() == [b"2", b"stop"]
+
+
+def test_a_full_disk_in_the_run_folder_loses_words_but_no_end(world: World) -> None:
+    with small_disk(world.home / "runs", "128k"):
+        world.add({"id": "a", "command": ["sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' 'x'"]})
+        world.run()
+        assert world.statuses()["a"] == "done"
+        assert [each.outcome for each in world.attempts("a")] == ["succeeded"]

@@ -19,7 +19,7 @@ from hypothesis import given, strategies as st
 def test_property(number, data):
     for _ in range(data.draw(st.integers(1, 3))):
         data.draw(st.booleans())
-    sleep(0.005)
+    sleep(0.02)
     assert {claim}
 
 def test_not_a_property():
@@ -36,7 +36,7 @@ def soak(folder, claim):
         env={
             **os.environ,
             "HYPOTHESIS_PROFILE": "soak",
-            "SOAK_MINUTES": "0.02",
+            "SOAK_MINUTES": "0.15",
             "PYTHONPATH": str(ROOT),
             "PYTEST_XDIST_WORKER_COUNT": "1",
         },
@@ -52,7 +52,7 @@ def test_the_soak_stops_when_its_time_is_up(tmp_path):
     ended = soak(tmp_path, "True")
     assert ended.returncode == 0, ended.stdout
     assert "1 passed, 1 deselected" in ended.stdout
-    assert monotonic() - start < 20  # 5,000 examples of 5 ms would take longer
+    assert monotonic() - start < 60  # 5,000 examples of 20 ms would take longer
 
 
 @pytest.mark.slow

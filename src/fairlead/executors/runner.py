@@ -303,7 +303,24 @@ def write(folder: str, name: str, document: dict[str, Any]) -> None:
         except OSError:
             if time.monotonic() >= give_up:
                 raise
-            time.sleep(0.5)
+            if not make_room(folder):
+                time.sleep(0.5)
+
+
+def make_room(folder: str) -> bool:
+    """How it ended matters more than what it said: half of the longer log goes."""
+    sizes = {}
+    for name in ("stdout.log", "stderr.log"):
+        with contextlib.suppress(OSError):
+            path = os.path.join(folder, name)
+            sizes[path] = os.path.getsize(path)
+    longest = max(sizes, key=lambda path: sizes[path], default=None)
+    if longest is None or not sizes[longest]:
+        return False
+    with contextlib.suppress(OSError):
+        os.truncate(longest, sizes[longest] // 2)
+        return True
+    return False
 
 
 def _now() -> float:
