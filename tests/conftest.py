@@ -43,7 +43,7 @@ SHARE = pytest.StashKey[SoakShare]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Under profile `soak` every Hypothesis test is a soak test, and all get equal time."""
+    """Under profile `soak` every Hypothesis test soaks; all get equal time, or what they name."""
     if PROFILE != "soak":
         return
     for item in items:
@@ -51,14 +51,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.soak)
     soaking = [item for item in items if item.get_closest_marker("soak")]
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    turns = max(1, -(-len(soaking) // workers))
+    named = {item.nodeid: named_seconds(item) for item in soaking if named_seconds(item)}
+    items.sort(key=lambda item: -named.get(item.nodeid, 0.0))  # the long ones first
+    turns = max(1, -(-(len(soaking) - len(named)) // workers))
+    equal = (SOAK_SECONDS - sum(named.values()) / workers) / turns
     for item in soaking:
-        item.stash[SHARE] = SoakShare(SOAK_SECONDS / turns)
+        item.stash[SHARE] = SoakShare(named.get(item.nodeid, equal))
         property_test = getattr(getattr(item, "obj", None), "hypothesis", None)
         if property_test is not None:
             property_test.inner_test = until_time_is_up(
                 property_test.inner_test, item.stash[SHARE].left
             )
+
+
+def named_seconds(item: pytest.Item) -> float:
+    """What a test asks for (`soak(seconds=150)`), but never more than a quarter of the soak."""
+    marker = item.get_closest_marker("soak")
+    return min(float(marker.kwargs.get("seconds", 0)), SOAK_SECONDS / 4) if marker else 0.0
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -19,7 +19,7 @@ from fairlead.model.event import Event
 from fairlead.store.base import Attempt
 from tests.daemon.world import World
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(0)]
+pytestmark = [pytest.mark.soak(seconds=150), pytest.mark.timeout(0)]
 
 TASKS, SLOTS, BATCH = 2_000, 50, 50
 PROJECTS = ("web", "api", "docs")

@@ -18,6 +18,7 @@ from fairlead.daemon.launch import Launcher, LaunchFailed
 from fairlead.daemon.lock import HomeLock
 from fairlead.daemon.notices import Notices
 from fairlead.daemon.settle import Settler
+from fairlead.daemon.watch import watch_writes
 from fairlead.executors import executor_named
 from fairlead.executors.process import reap
 from fairlead.model.errors import FairleadError, TryLater
@@ -32,7 +33,7 @@ from fairlead.service.ending import Report
 from fairlead.service.holding import Ending
 
 #: How soon a command of another process is noticed.
-NOTICE_SECONDS = 0.01
+NOTICE_SECONDS = 0.015
 #: How often everything else is looked at: the policy file, logs, artifacts.
 LOOK_SECONDS = 0.25
 #: How often the output of running attempts is read for tokens.
@@ -73,6 +74,7 @@ class Daemon:
         self.plan: Plan | None = None
         self.stopping = ""  # why it ends: "leave" the agents, or "stop" them
         self._complained = ""
+        self._told_of_writes = False
         self._gone: set[str] = set()  # leases whose process has just ended
         self._stamp = -1
         self._dirty = True
@@ -113,6 +115,10 @@ class Daemon:
 
     def _begin(self) -> None:
         holding.present(self.desk)
+        log = watch_writes(self.desk.store.written) if self.desk.store.written else None
+        self._told_of_writes = log is not None
+        if log is not None:
+            self._selector.register(log, selectors.EVENT_READ, None)
         self._executor.warm_up()
         found = recover.recover(self.desk, self.policy, self._executor, self.cycle, self.crew)
         for word, tasks in (("adopted", found.adopted), ("ended meanwhile", found.ended)):
@@ -194,11 +200,21 @@ class Daemon:
         end = monotonic() + min(LOOK_SECONDS, self.policy.cycle.interval / SECOND)
         while True:
             busy = self._dirty or not self.cycle.launched.empty()
-            found = self._selector.select(0.0 if busy else NOTICE_SECONDS)
+            found = self._selector.select(0.0 if busy else self._nap(end))
             for key, _ in found:
                 self._noticed(key)
             if found or busy or self.stopping or self._time_has_come(end):
                 return
+
+    def _nap(self, end: float) -> float:
+        """Short naps while something runs, or where the kernel does not tell of writes."""
+        if not self._told_of_writes or self.crew.members or self.cycle.launching:
+            return NOTICE_SECONDS
+        wake_at = self.plan.wake_at if self.plan else None
+        left = end - monotonic()
+        if wake_at is not None:
+            left = min(left, (wake_at - self.desk.now()) / SECOND)
+        return max(0.0, left)
 
     def _time_has_come(self, end: float) -> bool:
         if monotonic() >= end or self.desk.store.stamp() != self._stamp:
@@ -208,7 +224,7 @@ class Daemon:
 
     def _noticed(self, key: selectors.SelectorKey) -> None:
         if key.data is None:
-            os.read(key.fd, 512)
+            os.read(key.fd, 4096)
         else:
             self._gone.add(key.data)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from fairlead.model.event import Event
@@ -216,6 +217,9 @@ class Writing(Reading, Protocol):
 
 class Store(Protocol):
     """Where everything is kept."""
+
+    @property
+    def written(self) -> Path | None: ...  # a file that every transaction writes to, if any
 
     def read(self) -> AbstractContextManager[Reading]: ...
     def write(self) -> AbstractContextManager[Writing]: ...

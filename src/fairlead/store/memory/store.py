@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import RLock
 
 from fairlead.store.base import Reading, Writing
@@ -42,6 +43,11 @@ class MemoryStore:
                 raise
             finally:
                 self._busy = False
+
+    @property
+    def written(self) -> Path | None:
+        """No file."""
+        return None
 
     def stamp(self) -> int:
         """Another number than before when somebody has written."""
