@@ -50,6 +50,10 @@ class Reopened:
                 self.store.close()
                 self.store = open_sqlite(self.path)
 
+    @property
+    def written(self) -> Path | None:
+        return self.store.written
+
     def stamp(self) -> int:
         return self.store.stamp()
 
