@@ -34,6 +34,8 @@ from fairlead.service.holding import Ending
 
 #: How soon a command of another process is noticed.
 NOTICE_SECONDS = 0.015
+#: How long a write that was noticed is waited for.
+RESTLESS_SECONDS = 0.1
 #: How often everything else is looked at: the policy file, logs, artifacts.
 LOOK_SECONDS = 0.25
 #: How often the output of running attempts is read for tokens.
@@ -75,6 +77,7 @@ class Daemon:
         self.stopping = ""  # why it ends: "leave" the agents, or "stop" them
         self._complained = ""
         self._told_of_writes = False
+        self._restless_until = 0.0
         self._gone: set[str] = set()  # leases whose process has just ended
         self._stamp = -1
         self._dirty = True
@@ -210,6 +213,8 @@ class Daemon:
         """Short naps while something runs, or where the kernel does not tell of writes."""
         if not self._told_of_writes or self.crew.members or self.cycle.launching:
             return NOTICE_SECONDS
+        if monotonic() < self._restless_until:  # a write has begun; its commit follows
+            return NOTICE_SECONDS / 5
         wake_at = self.plan.wake_at if self.plan else None
         left = end - monotonic()
         if wake_at is not None:
@@ -225,6 +230,7 @@ class Daemon:
     def _noticed(self, key: selectors.SelectorKey) -> None:
         if key.data is None:
             os.read(key.fd, 4096)
+            self._restless_until = monotonic() + RESTLESS_SECONDS
         else:
             self._gone.add(key.data)
 

@@ -20,6 +20,8 @@ from fairlead.store.sqlite.writing import SqliteWriting
 BUSY_SECONDS = 30.0
 #: How many times in a row the log file is trusted to tell of writes.
 STAMPS_TRUSTED = 10
+#: How many times the database is asked after its log has changed.
+STAMPS_ASKED = 30
 #: Pages that are kept in memory: enough for the heads of a thousand lanes.
 CACHE_KIB = 16 * 1024
 
@@ -33,7 +35,7 @@ class SqliteStore:
         self._turn = threading.RLock()
         self._log = f"{path}-wal"
         self._log_mark: tuple[int, int] | None = (0, -1)
-        self._stamp = self._stamps = 0
+        self._stamp = self._stamps = self._asks = 0
         self._memo = Memo()
 
     @classmethod
@@ -109,8 +111,10 @@ class SqliteStore:
         """
         mark = _mark(self._log)
         self._stamps += 1
-        if mark != self._log_mark or self._stamps % STAMPS_TRUSTED == 0:
-            self._log_mark = mark
+        if mark != self._log_mark:  # somebody writes: it shows when the commit is through
+            self._log_mark, self._asks = mark, STAMPS_ASKED
+        if self._asks or self._stamps % STAMPS_TRUSTED == 0:
+            self._asks = max(0, self._asks - 1)
             with self._turn, explained(self.path):
                 self._stamp = int(self.connection.execute("PRAGMA data_version").fetchone()[0])
         return self._stamp
