@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from fairlead.settings import host_name
 from fairlead.store.base import Attempt
-
-
-def host_name() -> str:
-    """This machine's name."""
-    return os.uname().nodename
 
 
 def is_alive(attempt: Attempt) -> bool:

@@ -14,13 +14,13 @@ from fairlead.model.instant import SECOND, Instant, Micros, show_instant
 from fairlead.model.task import Lease, Outcome, Status, Task
 from fairlead.policy.policy import Policy
 from fairlead.service import SCHEMA
-from fairlead.service.alive import host_name
 from fairlead.service.booking import Books
 from fairlead.service.desk import Desk
 from fairlead.service.ending import NOTHING, Report, end_attempt
 from fairlead.service.journal import Journal
 from fairlead.service.looking import Asker
 from fairlead.service.rounds import Committed, commit_round
+from fairlead.settings import host_name
 from fairlead.store.base import Attempt, WorkerRow, Writing
 
 #: How often a waiting `lease` looks again.

@@ -14,11 +14,11 @@ from fairlead.model.errors import FairleadError
 from fairlead.model.instant import Instant, show_instant
 from fairlead.policy import load
 from fairlead.service import SCHEMA
-from fairlead.service.alive import host_name, is_alive
+from fairlead.service.alive import is_alive
 from fairlead.service.desk import Desk
 from fairlead.service.house import upkeep
 from fairlead.service.house.setup import POLICY_FILE, installed
-from fairlead.settings import FILE, Settings
+from fairlead.settings import FILE, Settings, host_name
 from fairlead.store.base import Attempt, Reading
 
 WRONG, NOTE, FINE = "wrong", "note", "fine"
