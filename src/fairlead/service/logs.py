@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event as Signal
+from typing import Any
 
-from fairlead.model.errors import NotFound
+from fairlead.model.errors import Invalid, NotFound
+from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk
 
 #: How often a followed log is looked at.
@@ -16,6 +18,8 @@ STREAMS = ("stdout", "stderr")
 
 def log_path(desk: Desk, task: str, attempt: int | None = None, stream: str = "stdout") -> Path:
     """The log of an attempt, the last one if none is named."""
+    if stream not in STREAMS:
+        raise Invalid(f"no stream {stream!r}", f"Known: {', '.join(STREAMS)}.")
     with desk.store.read() as reading:
         if reading.task(task) is None:
             raise NotFound(f"no task {task!r}", "`fairlead list` shows what there is.")
@@ -33,6 +37,33 @@ def read(desk: Desk, task: str, attempt: int | None = None, stream: str = "stdou
     """The whole log as text; nothing was printed yet: empty."""
     path = log_path(desk, task, attempt, stream)
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def page(
+    desk: Desk, task: str, attempt: int | None, stream: str, offset: int | None, limit: int
+) -> dict[str, Any]:
+    """A part of a log from a byte on, at most `limit`; without a place: the end of it."""
+    path = log_path(desk, task, attempt, stream)
+    number = int(path.parent.name)
+    ended = _has_ended(desk, task, number)  # before reading: what comes after is not missed
+    size = path.stat().st_size if path.exists() else 0
+    start = max(0, size - limit) if offset is None else min(offset, size)
+    data = b""
+    if size > start:
+        with path.open("rb") as held:
+            held.seek(start)
+            data = held.read(limit)
+    return {
+        "schema": SCHEMA,
+        "task": task,
+        "attempt": number,
+        "stream": stream,
+        "offset": start,
+        "next": start + len(data),
+        "size": size,
+        "ended": ended,
+        "text": data.decode("utf-8", "replace"),
+    }
 
 
 def follow(

@@ -1,0 +1,463 @@
+"""Calls: every operation as one function of plain values. All interfaces end here.
+
+What a function needs is imported when it is called: a read on the command line pays for itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from fairlead.intake.records import Records
+    from fairlead.model.instant import Instant, Micros
+    from fairlead.service.desk import Desk
+    from fairlead.service.ending import Report
+
+#: What every operation gives: what `--json` prints.
+Document: TypeAlias = dict[str, Any]
+#: Totals of an attempt so far, by counter; a bare number is output.
+Used: TypeAlias = Mapping[str, int] | int | None
+#: A time, or a length before or after now, as people write it; or an instant.
+When: TypeAlias = "str | Instant | None"
+#: A length as people write it (a bare number is seconds), or microseconds.
+Length: TypeAlias = "str | float | None"
+
+#: Most of a log that one answer holds.
+LOG_BYTES_MAX = 256 * 1024
+
+
+# Work comes in.
+
+
+def add(
+    desk: Desk,
+    tasks: Records | Iterable[Mapping[str, Any]],
+    *,
+    defaults: Mapping[str, Any] | None = None,
+    group: str | None = None,
+    again: bool = False,
+    force: bool = False,
+    chain: bool = False,
+    dry_run: bool = False,
+) -> Document:
+    """Add tasks, all or none."""
+    from fairlead.service import tasks as queue
+
+    return queue.add(
+        desk, tasks, defaults=defaults, group=group, again=again, force=force, chain=chain,
+        dry_run=dry_run,
+    )  # fmt: skip
+
+
+def edit(desk: Desk, ids: Sequence[str], changes: Mapping[str, Any]) -> Document:
+    """Change tasks that have not started."""
+    from fairlead.service import tasks
+
+    return tasks.edit(desk, ids, changes)
+
+
+def cancel(
+    desk: Desk,
+    ids: Sequence[str] = (),
+    *,
+    tree: bool = False,
+    group: str | None = None,
+    reason: str = "",
+) -> Document:
+    """Take tasks out for good; what runs is stopped."""
+    from fairlead.service import tasks
+
+    return tasks.cancel(desk, ids, tree=tree, group=group, reason=reason)
+
+
+def retry(desk: Desk, ids: Sequence[str]) -> Document:
+    """Put parked or waiting tasks back, counters cleared."""
+    from fairlead.service import tasks
+
+    return tasks.retry(desk, ids)
+
+
+# What there is, and why.
+
+
+def list_tasks(
+    desk: Desk,
+    *,
+    project: str | None = None,
+    kind: str | None = None,
+    status: Sequence[str] = (),
+    group: str | None = None,
+    held_by: str | None = None,
+    cursor: int = 0,
+    limit: int | None = None,
+) -> Document:
+    """Tasks in the order in which they were added, each with what holds it."""
+    from fairlead.service.reports import listing
+
+    return listing.list_tasks(
+        desk, project=project, kind=kind, status=status, group=group, held_by=held_by,
+        after=cursor, limit=limit,
+    )  # fmt: skip
+
+
+def show(desk: Desk, task: str) -> Document:
+    """One task whole: what it says, its attempts, its last events."""
+    from fairlead.service.reports import listing
+
+    return listing.show(desk, task)
+
+
+def why(desk: Desk, task: str) -> Document:
+    """Why a task does not start, and what would start it."""
+    from fairlead.service import whys
+
+    return whys.why(desk, task)
+
+
+def logs(
+    desk: Desk,
+    task: str,
+    *,
+    attempt: int | None = None,
+    stream: str = "stdout",
+    offset: int | None = None,
+    limit: int = LOG_BYTES_MAX,
+) -> Document:
+    """What an attempt printed, as text: from a place on, or the end of it."""
+    from fairlead.service import logs as kept
+
+    return kept.page(desk, task, attempt, stream, offset, min(limit, LOG_BYTES_MAX))
+
+
+def events(
+    desk: Desk, *, cursor: int | None = None, task: str | None = None, limit: int = 1000
+) -> Document:
+    """Events after a number, or the newest."""
+    from fairlead.service.reports import events as log
+
+    return log.page(desk, cursor, task, limit)
+
+
+def status(desk: Desk) -> Document:
+    """How things stand now."""
+    from fairlead.service.reports import status as report
+
+    return report.status(desk)
+
+
+def plan(desk: Desk) -> Document:
+    """What a cycle would start now; changes nothing."""
+    from fairlead.service import rounds
+
+    return rounds.plan(desk)
+
+
+def summary(desk: Desk, *, since: When = None) -> Document:
+    """What happened while nobody looked."""
+    from fairlead.service.reports import summary as report
+
+    return report.summary(desk, _ago(desk, since))
+
+
+def stats(desk: Desk, *, since: When = None) -> Document:
+    """Shares against targets, waits, durations, tokens, cost."""
+    from fairlead.service.reports import stats as report
+
+    return report.stats(desk, _ago(desk, since))
+
+
+def decisions(desk: Desk, *, cursor: int = 0, limit: int = 100) -> Document:
+    """Recorded plans in short."""
+    from fairlead.service import decisions as record
+
+    return record.listing(desk, cursor, limit)
+
+
+def replay(desk: Desk, *, number: int | None = None, planner: str = "lanes") -> Document:
+    """Plan again from the record; every difference is named."""
+    from fairlead.service import decisions as record
+
+    return record.replay(desk, number, planner)
+
+
+# The queue.
+
+
+def pause(desk: Desk, *, scope: str = "all", reason: str = "") -> Document:
+    """Start nothing more: all, or a project, kind, pool, group, task."""
+    from fairlead.service import queue
+
+    return queue.pause(desk, scope, reason)
+
+
+def resume(desk: Desk, *, scope: str = "all") -> Document:
+    """Go on after a pause."""
+    from fairlead.service import queue
+
+    return queue.resume(desk, scope)
+
+
+def clear(desk: Desk, *, scope: str = "all", dry_run: bool = False) -> Document:
+    """Cancel what is queued in a scope."""
+    from fairlead.service import queue
+
+    return queue.clear(desk, scope, dry_run=dry_run)
+
+
+# The pull protocol.
+
+
+def lease(
+    desk: Desk,
+    *,
+    limit: int | None = None,
+    worker: str | None = None,
+    labels: Sequence[str] = (),
+    wait: Length = None,
+) -> Document:
+    """Take what may start now, at most `limit`; each is yours until it expires."""
+    from fairlead.service import leases
+
+    return leases.lease(desk, limit, worker, labels, _length(wait) or 0)
+
+
+def heartbeat(desk: Desk, lease: str) -> Document:
+    """Keep a lease."""
+    from fairlead.service import leases
+
+    return leases.heartbeat(desk, lease)
+
+
+def report(
+    desk: Desk,
+    lease: str,
+    *,
+    tokens: Used = None,
+    cost: float | None = None,
+    note: str = "",
+    session: str | None = None,
+) -> Document:
+    """Tell progress, tokens and cost of what runs: totals so far."""
+    from fairlead.service import leases
+
+    return leases.report(desk, lease, _told(tokens, cost), note, session)
+
+
+def complete(
+    desk: Desk,
+    lease: str,
+    *,
+    tokens: Used = None,
+    cost: float | None = None,
+    result: dict[str, Any] | None = None,
+) -> Document:
+    """The work is done."""
+    from fairlead.service import leases
+
+    return leases.complete(desk, [lease], _told(tokens, cost, result=result))
+
+
+def release(
+    desk: Desk,
+    lease: str,
+    *,
+    outcome: str = "released",
+    reason: str = "",
+    tokens: Used = None,
+    cost: float | None = None,
+    retry_after: Length = None,
+    resets_at: When = None,
+) -> Document:
+    """Give it back: untouched, failed, throttled."""
+    from fairlead.service import leases
+
+    told = _told(tokens, cost, reason, None, _length(retry_after), _moment(resets_at))
+    return leases.release(desk, lease, outcome, told)
+
+
+def reclaim(desk: Desk) -> Document:
+    """End the leases that have run out."""
+    from fairlead.service import leases
+
+    return leases.reclaim(desk)
+
+
+# Projects, groups, pools, workers, the policy.
+
+
+def project_list(desk: Desk) -> Document:
+    """Every project."""
+    from fairlead.service import projects
+
+    return projects.list_projects(desk)
+
+
+def project_show(desk: Desk, name: str) -> Document:
+    """One project."""
+    from fairlead.service import projects
+
+    return projects.show_project(desk, name)
+
+
+def project_add(desk: Desk, name: str, values: Mapping[str, Any] | None = None) -> Document:
+    """A new project; one that is there is returned as it is."""
+    from fairlead.service import projects
+
+    return projects.add_project(desk, name, values)
+
+
+def project_set(desk: Desk, name: str, values: Mapping[str, Any]) -> Document:
+    """Change a project; null takes a value away."""
+    from fairlead.service import projects
+
+    return projects.set_project(desk, name, values)
+
+
+def project_remove(desk: Desk, name: str) -> Document:
+    """Take a project away that has no unfinished task."""
+    from fairlead.service import projects
+
+    return projects.remove_project(desk, name)
+
+
+def group_list(desk: Desk) -> Document:
+    """Every group with its progress."""
+    from fairlead.service.reports import groups
+
+    return groups.list_groups(desk)
+
+
+def group_show(desk: Desk, name: str) -> Document:
+    """One group: how far it is, and what holds it up."""
+    from fairlead.service.reports import groups
+
+    return groups.show_group(desk, name)
+
+
+def group_add(
+    desk: Desk, name: str, *, parent: str | None = None, priority: int | None = None
+) -> Document:
+    """A new group."""
+    from fairlead.service.reports import groups
+
+    return groups.add_group(desk, name, parent, priority)
+
+
+def group_set(desk: Desk, name: str, values: Mapping[str, Any]) -> Document:
+    """Change a group's parent or priority; null takes it away."""
+    from fairlead.service.reports import groups
+
+    return groups.set_group(desk, name, values)
+
+
+def pool_list(desk: Desk) -> Document:
+    """Every pool with its cooldown."""
+    from fairlead.service.reports import resources
+
+    return resources.list_pools(desk)
+
+
+def pool_show(desk: Desk, name: str) -> Document:
+    """One pool."""
+    from fairlead.service.reports import resources
+
+    return resources.show_pool(desk, name)
+
+
+def worker_list(desk: Desk) -> Document:
+    """Every worker with its slots."""
+    from fairlead.service.reports import resources
+
+    return resources.list_workers(desk)
+
+
+def worker_show(desk: Desk, name: str) -> Document:
+    """One worker."""
+    from fairlead.service.reports import resources
+
+    return resources.show_worker(desk, name)
+
+
+def policy_show(desk: Desk) -> Document:
+    """The policy in force, each key with where its value came from."""
+    from fairlead.service import policies
+
+    return policies.show(desk.policy_file)
+
+
+def policy_set(desk: Desk, changes: Mapping[str, Any]) -> Document:
+    """Change keys of the policy, such as {"caps.all": 8}; all of them, or none."""
+    from fairlead.service import policies
+
+    words = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in changes.items()]
+    return policies.change(desk.policy_file, words)
+
+
+# What people write, as exact values.
+
+
+def _ago(desk: Desk, since: When) -> Instant | None:
+    """A time, or a length before now."""
+    if not isinstance(since, str):
+        return since
+    from fairlead.model.errors import Invalid
+    from fairlead.model.instant import parse_duration, parse_instant
+
+    try:
+        return desk.now() - parse_duration(since)
+    except Invalid:
+        pass
+    try:
+        return parse_instant(since)
+    except Invalid as error:
+        hint = "Write a length as 12h or 7d, a time as 2026-01-30T12:00:00Z."
+        raise Invalid(f"since: {error.message}", hint) from None
+
+
+def _moment(when: When) -> Instant | None:
+    if not isinstance(when, str):
+        return when
+    from fairlead.model.instant import parse_instant
+
+    return parse_instant(when)
+
+
+def _length(given: Length) -> Micros | None:
+    """`30s`; a bare number is seconds."""
+    if given is None:
+        return None
+    from fairlead.model.errors import Invalid
+    from fairlead.model.instant import SECOND, parse_duration
+
+    if isinstance(given, str):
+        return parse_duration(given)
+    if not 0 <= given <= 10**9:
+        raise Invalid(f"not a length: {given}", "Write it as 30s or 5m, or in seconds.")
+    return round(given * SECOND)
+
+
+def _told(
+    tokens: Used,
+    cost: float | None,
+    detail: str = "",
+    result: dict[str, Any] | None = None,
+    retry_after: Micros | None = None,
+    resets_at: Instant | None = None,
+) -> Report:
+    """What a holder says, as it is booked; a bare number of tokens is output."""
+    from fairlead.model.errors import Invalid, did_you_mean
+    from fairlead.service.ending import Report
+    from fairlead.service.reports.documents import COUNTERS
+
+    given = {"output": tokens} if isinstance(tokens, int) else tokens
+    for name in given or {}:
+        if name not in COUNTERS:
+            raise Invalid(f"there is no counter {name!r}", did_you_mean(name, COUNTERS))
+    counted = None
+    if given is not None:
+        first, second, third, fourth = (int(given.get(name, 0)) for name in COUNTERS)
+        counted = (first, second, third, fourth)
+    usd = None if cost is None else round(cost * 1_000_000)
+    return Report(counted, usd, detail, result, retry_after, resets_at)
