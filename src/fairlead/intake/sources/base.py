@@ -55,6 +55,7 @@ class Item:
     group: str | None = None  # the collection it belongs to, by the source's id
     why: str = ""  # why it is taken or closed, in a few words
     where: str = ""  # the file or line, for messages
+    failures: int = 0  # attempts that failed before it came here
 
 
 @dataclass(frozen=True, slots=True)
