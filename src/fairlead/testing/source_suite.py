@@ -22,21 +22,17 @@ from dataclasses import dataclass
 
 from fairlead.intake.sources.base import Where
 
-#: The folder in which a test makes its sample.
-Change = Callable[[], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """A source with known items, made in a folder of the test's own.
 
-    At least three items are open, in the source's order, and none of them needs another one of
-    this source, is blocked or belongs to another project. Closed, taken, broken or blocked items
-    may stand beside them, and collections.
+    At least three items are open, wait for nothing and name no project but `default`. Beside them
+    there may be others, such as closed, taken, blocked or broken ones, and collections.
     """
 
     where: Where
-    #: Every item that is open and free, by the source's ids, in its order.
+    #: Every item that is open and waits for nothing, by the source's ids, in its order.
     ids: tuple[str, ...]
     #: Gives an item another title, in the source.
     retitle: Callable[[str, str], None]
