@@ -44,6 +44,12 @@ class MemoryStore:
             finally:
                 self._busy = False
 
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Nothing here outlives the process: there is no commit to share."""
+        with self._turn:
+            yield
+
     @property
     def written(self) -> Path | None:
         """No file."""

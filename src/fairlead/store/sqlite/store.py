@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from fairlead.store.sqlite import migrate
 from fairlead.store.sqlite.errors import backups, corrupt, explained, reachable
@@ -26,6 +27,18 @@ STAMPS_ASKED = 30
 CACHE_KIB = 16 * 1024
 
 
+class _Words(NamedTuple):
+    """How a transaction begins, is kept, and is undone."""
+
+    begin: str
+    end: str
+    undo: str
+
+
+_WHOLE = _Words("BEGIN IMMEDIATE", "COMMIT", "ROLLBACK")
+_PART = _Words("SAVEPOINT part", "RELEASE part", "ROLLBACK TO part")
+
+
 class SqliteStore:
     """One connection; threads take turns, processes share the file."""
 
@@ -37,6 +50,7 @@ class SqliteStore:
         self._log_mark: tuple[int, int] | None = (0, -1)
         self._stamp = self._stamps = self._asks = 0
         self._memo = Memo()
+        self._shared = False
 
     @classmethod
     def open(
@@ -72,6 +86,10 @@ class SqliteStore:
     def read(self) -> Iterator[SqliteReading]:
         """A consistent view of the file."""
         with self._turn, explained(self.path):
+            if self._shared:
+                self._memo.begin(self.connection)
+                yield SqliteReading(self.connection, self._memo)
+                return
             self.connection.execute("BEGIN")
             try:
                 self._memo.begin(self.connection)
@@ -84,19 +102,38 @@ class SqliteStore:
     def write(self) -> Iterator[SqliteWriting]:
         """One transaction: durable when the block ends, undone when it raises."""
         with self._turn, explained(self.path):
-            self.connection.execute("BEGIN IMMEDIATE")
+            begin, end, undo = _PART if self._shared else _WHOLE
+            self.connection.execute(begin)
             try:
                 self._memo.begin(self.connection)
                 writing = SqliteWriting(self.connection, self._memo)
                 yield writing
                 writing.finish()
-                self.connection.execute("COMMIT")
+                self.connection.execute(end)
                 self._memo.commit(self.connection)
             except BaseException:
-                self._memo.clear()
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
+                self._undo(undo)
                 raise
+
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Transactions of this block are durable together when it ends; a failed one is undone."""
+        with self._turn, explained(self.path):
+            self.connection.execute(_WHOLE.begin)
+            self._shared = True
+            try:
+                yield
+                self.connection.execute(_WHOLE.end)  # an error if one of them lost everything
+            except BaseException:
+                self._undo(_WHOLE.undo)
+                raise
+            finally:
+                self._shared = False
+
+    def _undo(self, words: str) -> None:
+        self._memo.clear()
+        if self.connection.in_transaction:  # an error may have ended it
+            self.connection.execute(words)
 
     @property
     def written(self) -> Path | None:
