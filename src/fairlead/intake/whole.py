@@ -1,0 +1,70 @@
+"""Writing a file whole: whoever reads it sees the old content or the new one, never a part.
+
+The new content goes into a file beside it that then takes its name. What is written follows from
+what was read; if somebody else has changed the file meanwhile, it follows from that.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from fairlead.model.errors import Refused
+
+#: How often somebody else's change is followed before it is left for later.
+TRIES = 20
+#: What the file beside it is called: hidden, and the same each time, so that it is found again.
+_BESIDE = ".{name}.fairlead"
+
+
+def change(path: Path, turn: Callable[[bytes], bytes], within: Path | None = None) -> bool:
+    """Put what `turn` makes of a file in its place; whether anything changed.
+
+    `within`: a link that leads out of this folder is refused.
+    """
+    target = path.resolve(strict=True)
+    if within is not None and not target.is_relative_to(within.resolve()):
+        hint = "Nothing was written; take the link away."
+        raise Refused(f"{path} leads out of {within}", hint, code="leads_out")
+    try:
+        folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)  # one writer of ours a folder
+            return _change(target, turn, folder)
+        finally:
+            os.close(folder)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        hint = "Nothing was changed; check the folder's permissions and free space."
+        raise Refused(f"{path}: cannot be written: {error.strerror}", hint) from error
+
+
+def _change(target: Path, turn: Callable[[bytes], bytes], folder: int) -> bool:
+    beside = target.with_name(_BESIDE.format(name=target.name))
+    for _ in range(TRIES):
+        before = target.read_bytes()
+        after = turn(before)
+        if after == before:
+            return False
+        try:
+            _write(beside, after, target.stat().st_mode & 0o7777)
+            if target.read_bytes() == before:
+                beside.replace(target)
+                os.fsync(folder)
+                return True
+        finally:
+            beside.unlink(missing_ok=True)
+    raise Refused(f"{target} changes all the time", "It is written when it is left alone.")
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    path.unlink(missing_ok=True)  # left by a writer that was killed
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fchmod(handle, mode)
+        os.fsync(handle)
