@@ -80,6 +80,7 @@ SECTIONS: dict[str, tuple[str, dict[str, str]]] = {
             "group": "Tasks followed together, and how far they are.",
             "pool": "Accounts whose limits are shared.",
             "worker": "Machines that take work.",
+            "convert": "Move over from another scheduler: its files become ours.",
             "init": "Make the home folder, with commented settings and policy.",
             "doctor": "All that is wrong, or would be recovered; changes nothing.",
             "backup": "A consistent copy of the store.",

@@ -67,7 +67,7 @@ def use_preset(path: str | Path, name: str) -> Path | None:
     """Write a file that uses a preset; the file before it is kept, its new path returned."""
     target = Path(path)
     load.preset_layer(name)
-    backup = _free_backup(target) if target.exists() else None
+    backup = free_backup(target) if target.exists() else None
     if backup:
         shutil.copy2(target, backup)
     _replace(target, _page(name))
@@ -135,7 +135,7 @@ def _page(name: str) -> str:
     )
 
 
-def _free_backup(target: Path) -> Path:
+def free_backup(target: Path) -> Path:
     """`policy.toml.bak`, or the first numbered one that is free or equal: no backup is lost."""
     number = 0
     while True:

@@ -29,8 +29,8 @@ from fairlead.store.base import Booking, Reading, Tally, Writing
 
 __all__ = [
     "add_group", "add_project", "find_project", "known_projects", "list_groups", "list_pools",
-    "list_projects", "list_workers", "remove_project", "set_group", "set_project", "show_group",
-    "show_pool", "show_project", "show_worker",
+    "list_projects", "list_workers", "place_project", "remove_project", "set_group",
+    "set_project", "show_group", "show_pool", "show_project", "show_worker",
 ]  # fmt: skip
 
 ARCHIVED = "archived"
@@ -86,6 +86,15 @@ def set_project(desk: Desk, name: str, values: Mapping[str, Any]) -> dict[str, A
         _put(desk, tx, made, "project_set", sorted(values))
         view = _View(tx, desk.policy_for_reading(tx), desk)
         return {"schema": SCHEMA, "project": view.document(made)}
+
+
+def place_project(desk: Desk, tx: Writing, name: str, values: Mapping[str, Any]) -> Project:
+    """A project with these values, made or changed within a transaction."""
+    before = tx.projects().get(name)
+    made = _changed(desk, tx, before or Project(name, clock=_clock(tx), present=False), values)
+    if made != before:
+        _put(desk, tx, made, "project_set" if before else "project_added", sorted(values))
+    return made
 
 
 def remove_project(desk: Desk, name: str) -> dict[str, Any]:

@@ -1,0 +1,164 @@
+"""Reading: another scheduler's files as keys; whatever nobody asks for is told as unknown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fairlead.model.errors import Invalid
+from fairlead.model.instant import SECOND, show_duration
+
+#: Configurations are pages; a file beyond this size is not one.
+BYTES_MAX = 10_000_000
+COUNT_MAX = 10**9
+UNCHANGED = "Nothing was changed."
+
+
+class Keys:
+    """A nested document as dotted keys. `take` hands one out, typed; the rest is unknown."""
+
+    def __init__(self, document: Mapping[str, Any], origin: str) -> None:
+        self.origin = origin
+        self._left = dict(_flat(document, ""))
+
+    def take(self, key: str, read: Callable[[Any], Any]) -> Any:
+        """The value of a key; None where it is absent or null."""
+        value = self._left.pop(key, None)
+        if value is None:
+            return None
+        try:
+            return read(value)
+        except ValueError as accepted:
+            raise refused(self.origin, key, value, str(accepted)) from None
+        except Invalid as error:
+            raise Invalid(f"{self.origin}: {key}: {error.message}", UNCHANGED) from None
+
+    def take_all(self, prefix: str, read: Callable[[Any], Any]) -> dict[str, Any]:
+        """The values below a prefix, by the rest of their key."""
+        names = [key for key in self._left if key.startswith(prefix)]
+        found = {name[len(prefix) :]: self.take(name, read) for name in names}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def drop(self, *keys: str) -> None:
+        """What says nothing about scheduling, such as a file's version."""
+        for key in keys:
+            self._left.pop(key, None)
+
+    def unknown(self) -> list[str]:
+        """The keys that nobody took."""
+        return list(self._left)
+
+
+def _flat(document: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for key, value in document.items():
+        name = f"{prefix}{key}"
+        found += _flat(value, f"{name}.") if isinstance(value, Mapping) else [(name, value)]
+    return found
+
+
+def count(value: Any) -> int:
+    """A whole number, 0 or more."""
+    if type(value) is not int or not 0 <= value <= COUNT_MAX:
+        raise ValueError("a whole number from 0")
+    return value
+
+
+def signed(value: Any) -> int:
+    """A whole number, also below 0."""
+    if type(value) is not int or abs(value) > COUNT_MAX:
+        raise ValueError("a whole number")
+    return value
+
+
+def number(value: Any) -> float:
+    """A number, 0 or more."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= COUNT_MAX:
+        raise ValueError("a number from 0")
+    return value
+
+
+def text(value: Any) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise ValueError("text")
+    return value
+
+
+def flag(value: Any) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def span(unit: int) -> Callable[[Any], str]:
+    """A length in a unit (of so many microseconds), as it is written here."""
+
+    def read(value: Any) -> str:
+        return show_duration(round(number(value) * unit) // 1000 * 1000)
+
+    return read
+
+
+SECONDS, MILLISECONDS, HOURS = span(SECOND), span(SECOND // 1000), span(3600 * SECOND)
+
+
+def refused(origin: str, key: str, value: Any, accepted: str) -> Invalid:
+    """A value that cannot be what its key says."""
+    shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:59] + "…"
+    return Invalid(f"{origin}: {key} = {shown} is refused: accepted is {accepted}", UNCHANGED)
+
+
+def read_yaml(path: Path) -> Keys:
+    """The keys of a YAML file."""
+    import yaml
+
+    try:
+        document = yaml.safe_load(read_text(path))
+    except (yaml.YAMLError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise Invalid(f"{path}: not YAML: {reason}", UNCHANGED) from error
+    return _keys(document, path)
+
+
+def read_json(path: Path) -> Keys:
+    """The keys of a JSON file."""
+    try:
+        document = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise Invalid(f"{path}: not JSON: {error}", UNCHANGED) from error
+    return _keys(document, path)
+
+
+def _keys(document: Any, path: Path) -> Keys:
+    """An empty file has no keys; one that holds something else is not what was promised."""
+    if document is not None and not isinstance(document, Mapping):
+        raise Invalid(f"{path}: not a table of keys", UNCHANGED)
+    return Keys(document or {}, str(path))
+
+
+def read_text(path: Path) -> str:
+    """A file's text; one that is missing or no text is named."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(BYTES_MAX + 1)
+        if len(data) > BYTES_MAX:
+            raise Invalid(f"{path}: more than {BYTES_MAX} bytes are no such file", UNCHANGED)
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise Invalid(f"{path}: cannot be read: {error.strerror}", UNCHANGED) from error
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{path}: not UTF-8 text", UNCHANGED) from error
+
+
+def inside(path: Path, *names: str) -> list[Path]:
+    """The file itself, or those of these names in a folder; a folder without any is refused."""
+    if not path.is_dir():
+        return [path]
+    found = [path / name for name in names if (path / name).is_file()]
+    if not found:
+        raise Invalid(f"{path}: there is no {' or '.join(names)} in this folder", UNCHANGED)
+    return found
