@@ -34,7 +34,9 @@ def relate(reading: Reading, policy: Policy, drafts: Drafts) -> dict[str, Status
         for each in relatives(draft):
             if each not in statuses and each not in drafts:
                 raise Unfit(task, _missing(task, each, drafts))
-    _refuse_cycle(kin)
+    around = find_cycle(kin)  # no task waits for itself; only new ones can
+    if around:
+        raise Unfit(around[-1], cycle_error(around))
     parents = {draft["parent"] for draft in kin.values() if "parent" in draft}
     if parents:
         known = reading.tasks(parents - drafts.keys())
@@ -59,8 +61,8 @@ def _missing(task: str, named: str, drafts: Drafts) -> FairleadError:
     return Refused(message, hint, code="unknown_task")
 
 
-def _refuse_cycle(kin: Drafts) -> None:
-    """No task waits for itself, however long the way; only new tasks can."""
+def find_cycle(kin: Drafts) -> list[str]:
+    """Tasks that wait for themselves, in the order of the way; nothing if there are none."""
     finished: set[str] = set()
     for start in kin:
         if start in finished:
@@ -71,16 +73,18 @@ def _refuse_cycle(kin: Drafts) -> None:
             for each in path[here]:
                 if each in path:
                     names = list(path)
-                    raise Unfit(here, _cycle(names[names.index(each) :]))
+                    return names[names.index(each) :]
                 if each in kin and each not in finished:
                     path[each] = relatives(kin[each])
                     break
             else:
                 finished.add(here)
                 del path[here]
+    return []
 
 
-def _cycle(around: list[str]) -> FairleadError:
+def cycle_error(around: list[str]) -> FairleadError:
+    """The way around, and what to do."""
     way = " → ".join((*around, around[0]))
     return Refused(f"a cycle: {way}", "Take one need or parent out.", code="cycle")
 

@@ -20,7 +20,7 @@ from fairlead.policy.policy import Policy
 from fairlead.store.base import Placed, Writing
 
 #: What keeps a new task out of its lane, if anything does.
-_WAITS = ("needs", "parent", "artifacts_missing", "not_before")
+_WAITS = ("needs", "parent", "artifacts_missing", "not_before", "source_hold")
 
 
 @dataclass(slots=True)
@@ -40,8 +40,12 @@ def submit(
     records: Records,
     defaults: Mapping[str, Any] | None = None,
     chain: bool = False,
+    beside: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Batch:
-    """Valid tasks for all records; nothing is written but counters."""
+    """Valid tasks for all records; nothing is written but counters.
+
+    `beside`: of some tasks, by id, values that callers cannot give but sources can.
+    """
     drafts = _read(records, defaults or {})
     given = [draft["id"] for draft in drafts if "id" in draft]
     known = tx.statuses(given) if given else {}
@@ -61,6 +65,8 @@ def submit(
     if new:
         seqs = range(tx.number("seq", len(new)), 1 << 62)
         for (name, values), seq in zip(new.items(), seqs, strict=False):
+            if beside and name in beside:
+                values.update(beside[name])
             batch.new[name] = _placed(values, seq, statuses, policy, now)
     return batch
 

@@ -28,10 +28,13 @@ from fairlead.store.base import Filter, Reading, Writing
 
 #: Fields that are what a task is; another one is another task.
 FIXED = ("id", "parent", "needs")
-__all__ = ["add", "cancel", "edit", "find", "list_tasks", "retry", "router_for", "show"]
+__all__ = [
+    "Undone", "add", "cancel", "edit", "edited", "enter", "find", "list_tasks", "retry",
+    "router_for", "show",
+]  # fmt: skip
 
 
-class _Undone(Exception):
+class Undone(Exception):
     """Carries the answer out of a transaction that must leave no trace."""
 
     def __init__(self, document: dict[str, Any]) -> None:
@@ -62,10 +65,10 @@ def add(
             policy, now = desk.policy(), desk.now()  # as of the turn, not of the wait for it
             router = router_for(desk, tx, force)
             batch = submit(tx, router, policy, now, given, fill, chain)
-            document = _enter(desk, tx, router, policy, now, batch, again)
+            document = enter(desk, tx, router, policy, now, batch, again)
             if dry_run or document["deferred"]:
-                raise _Undone(document | ({"dry_run": True} if dry_run else {}))
-    except _Undone as undone:
+                raise Undone(document | ({"dry_run": True} if dry_run else {}))
+    except Undone as undone:
         return undone.document
     return document
 
@@ -76,7 +79,7 @@ def router_for(desk: Desk, reading: Reading, force: bool = False) -> Router:
     return Router(projects, reading.groups(), desk.settings, desk.home, force)
 
 
-def _enter(
+def enter(
     desk: Desk,
     tx: Writing,
     router: Router,
@@ -84,8 +87,9 @@ def _enter(
     now: Instant,
     batch: Batch,
     again: bool,
+    origin: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Write what came in, unless the queue is too deep for it."""
+    """Write what came in, unless the queue is too deep for it. `origin`: for the event log."""
     ended = [name for name, status in batch.known.items() if again and status.final]
     returning = tx.tasks(ended) if ended else {}
     warnings: dict[str, str] = {}
@@ -102,7 +106,7 @@ def _enter(
         tx.insert(list(batch.new.values()))
         if any(placed.task.needs or placed.task.parent for placed in batch.new.values()):
             note_rules(tx, policy)
-        by = {"by": desk.actor}
+        by = {"by": desk.actor, **(origin or {})}
         tasks = [placed.task for placed in batch.new.values()]
         tx.log([Event(0, now, "added", task.id, task.project, by) for task in tasks])
     journal = Journal(tx, policy, now, desk.actor)
@@ -151,22 +155,22 @@ def edit(desk: Desk, ids: Sequence[str], changes: Mapping[str, Any]) -> dict[str
         policy, now = desk.policy(), desk.now()  # as of the turn, not of the wait for it
         journal = Journal(tx, policy, now, desk.actor)
         router = router_for(desk, tx)
-        edited = [
-            journal.settle(_edited(router, task, values, empty, now))
+        after = [
+            journal.settle(edited(router, task, values, empty, now))
             for task in find(tx, ids).values()
         ]
         for made in router.new_groups:
             tx.put_group(made)
-        tx.rewrite(edited)
-        for placed in edited:
+        tx.rewrite(after)
+        for placed in after:
             journal.note("edited", placed.task, fields=sorted({*values, *empty}))
         journal.close()
-        holds = Holds(desk, tx).of(edited)
-    rows = [documents.row(placed, holds.get(placed.task.id)) for placed in edited]
+        holds = Holds(desk, tx).of(after)
+    rows = [documents.row(placed, holds.get(placed.task.id)) for placed in after]
     return {"schema": SCHEMA, "tasks": rows}
 
 
-def _edited(
+def edited(
     router: Router, task: Task, values: dict[str, Any], empty: dict[str, Any], now: Instant
 ) -> Task:
     """The task with its changes, checked by the rules for new ones."""
