@@ -47,7 +47,7 @@ def ask(
     except subprocess.TimeoutExpired as error:
         _end(program)
         hint = "Ask again later, or give it more time."
-        message = f"{name} did not answer within {seconds:g} s"
+        message = f"{name} did not answer within {seconds:.3g} s"
         raise TryLater(message, hint, "source_unavailable") from error
     except BaseException:
         _end(program)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fairlead.intake.files import read_text
 from fairlead.intake.outline import as_name
@@ -160,14 +161,16 @@ def _item(
 ) -> Item:
     name, shown, origin = place
     rank = _RANK.search(phase.title)
-    record = {
+    record: dict[str, Any] = {
         "id": as_name(name, line.id),
         "title": line.text,
-        "prompt": f"{line.text}\n\nThis is {line.id} of {origin}. The documents beside that file "
-        "tell what the feature is and how it is planned; keep to this task.",
+        "prompt": f"{line.text}\n\nThis is {line.id} of specs/{name}/tasks.md. The documents "
+        "beside that file tell what the feature is and how it is planned; keep to this task.",
         "priority": 90 + 10 * int(rank[1]) if rank and phase.is_story else 100,
-        "meta": {"phase": phase.title, "story": line.story.strip(" []")},
+        "meta": {"phase": phase.title},
     }
+    if line.story:
+        record["meta"] |= {"story": line.story.strip(" []")}
     if line.beside:
         record["parallel"] = True
     missing = [each for each in line.needs if each not in known]

@@ -1,0 +1,141 @@
+"""GitHub issues. `gh` cannot be asked here: a stand-in prints the documented JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.intake.sources import github
+from fairlead.intake.sources.base import Found, Where
+from fairlead.model.errors import Invalid, TryLater
+from tests.conformance.samples.github import URL, issue, issues, named, stand_in
+
+
+def read(*rows: Any) -> Found:
+    return github.read(Where(text=json.dumps(rows)))
+
+
+@pytest.fixture
+def gh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `gh` in the path: the stand-in, or whatever script is put in its place."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    stand_in(folder, issues())
+    program = folder / "gh"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{folder}/gh.py" "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return program
+
+
+def test_gh_is_asked_where_a_folder_is_given(gh, tmp_path):
+    found = github.read(Where(tmp_path))
+    assert [item.id for item in found.items] == ["12", "13", "14", "15", "17"]
+
+
+def test_an_older_gh_is_asked_for_fewer_fields(gh, tmp_path):
+    text = gh.read_text().replace('"$@"', '"$@" --old')
+    gh.write_text(text + "\n")
+    found = github.read(Where(tmp_path))
+    assert [item.id for item in found.items] == ["12", "13", "14", "15", "16", "17"]
+    assert found.items[0].record["prompt"] == "Fix the login form\n\nIssue:\n" + f"{URL}/12"
+    assert all(item.needs == () for item in found.items)
+
+
+def test_a_gh_that_names_one_unknown_field_at_a_time(gh, tmp_path):
+    known = '#!/bin/sh\nfor word in "$@"; do case "$word" in\n'
+    for field in ("blockedBy", "parent"):
+        known += f"*,{field}*) echo 'Unknown JSON field: \"{field}\"' >&2; exit 1;;\n"
+    gh.write_text(known + "esac; done\necho '[]'\n")
+    assert github.read(Where(tmp_path)) == Found()
+
+
+@pytest.mark.parametrize(
+    ("script", "message", "hint"),
+    [
+        ("exit 4", "gh is not logged in", "Log in: gh auth login."),
+        ("echo 'no git remotes found' >&2; exit 1", "gh: no git remotes found", "Run it by hand"),
+        ("exit 3", "gh: exit 3", "Run it by hand"),
+        ("sleep 60", "gh did not answer within 0.3 s", "Ask again later"),
+    ],
+)
+def test_a_gh_that_cannot_be_asked_changes_nothing(gh, tmp_path, script, message, hint):
+    gh.write_text(f"#!/bin/sh\n{script}\n")
+    with pytest.raises(TryLater, match=message) as refused:
+        github.read(Where(tmp_path, seconds=0.3 if "sleep" in script else 30))
+    assert refused.value.hint.startswith(hint)
+
+
+def test_without_gh_it_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(TryLater, match="gh cannot be started"):
+        github.read(Where(tmp_path))
+
+
+def test_a_repository_by_name(gh):
+    gh.write_text('#!/bin/sh\necho "$@" > "$0.asked"\necho "[]"\n')
+    github.read(Where(Path("acme/shop")))
+    asked = gh.with_name("gh.asked").read_text().split()
+    assert asked[-2:] == ["--repo", "acme/shop"]
+    assert asked[:7] == ["issue", "list", "--state", "open", "--limit", "1000", "--json"]
+    with pytest.raises(Invalid, match=r"issues\.json: there is no such file"):
+        github.read(Where(Path("issues.json")))
+
+
+def test_blockers_come_first_and_those_elsewhere_block():
+    other = {"number": 7, "state": "OPEN", "url": "https://github.com/acme/api/issues/7"}
+    found = read(
+        issue(1, "One"),
+        issue(7, "Seven"),
+        issue(2, "Two", blockedBy=named(1)),
+        issue(3, "Three", blockedBy={"nodes": [other]}),
+        issue(4, "Four", blockedBy=[{"number": 1, "state": "CLOSED", "url": f"{URL}/1"}]),
+    )
+    told = {item.id: (item.needs, item.blocked) for item in found.items}
+    assert told["2"] == (("1",), "")
+    assert told["3"] == ((), "blocked by acme/api#7")
+    assert told["4"] == ((), "")
+
+
+def test_sub_issues_are_a_group_also_of_a_parent_that_is_not_listed():
+    found = read(
+        issue(1, "Epic", subIssues=named(2)),
+        issue(2, "Part"),
+        issue(3, "Of another", parent={"number": 9, "title": "Big", "url": f"{URL}/9"}),
+        issue(4, "After", blockedBy=named(1)),
+    )
+    by_id = {item.id: item for item in found.items}
+    assert (by_id["2"].group, by_id["3"].group) == ("1", "acme/shop#9")
+    assert by_id["4"].needs == ("2",)
+    assert {(each.id, each.name) for each in found.collections} == {
+        ("1", "shop-1"),
+        ("acme/shop#9", "shop-9"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("labels", "hints"),
+    [
+        (["P0"], {"priority": 25}),
+        (["priority: low", "kind:review"], {"priority": 150, "kind": "review"}),
+        (["priority/high"], {"priority": 50}),
+        (["high", "in progress", "blocked", "kind:"], {}),
+    ],
+)
+def test_labels_are_hints(labels, hints):
+    [item] = read(issue(1, "One", labels=[{"name": label} for label in labels])).items
+    assert {key: item.record[key] for key in ("priority", "kind") if key in item.record} == hints
+    assert str(item.standing) == "open"
+
+
+def test_what_is_no_list_of_issues_is_refused():
+    with pytest.raises(Invalid, match="-: not a list of issues"):
+        github.read(Where(text='{"message": "Bad credentials"}'))
+    assert [left.reason for left in read({"number": 1}, 7).left_out] == [
+        "it has no title",
+        "not a record: 7",
+    ]
