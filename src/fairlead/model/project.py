@@ -52,7 +52,8 @@ class Group:
 
     name: str
     parent: str | None = None
-    priority: int | None = None
+    priority: int | None = None  # of its tasks that name none, and of groups under it
+    title: str = ""
 
 
 def charge(tokens: int, weight: int) -> int:

@@ -123,9 +123,9 @@ DELETE FROM projects WHERE name = ?
 -- name: put_clock
 UPDATE projects SET clock = ?, present = ? WHERE name = ?
 -- name: groups
-SELECT name, parent, priority FROM groups ORDER BY name
+SELECT name, parent, priority, title FROM groups ORDER BY name
 -- name: put_group
-INSERT OR REPLACE INTO groups (name, parent, priority) VALUES (?, ?, ?)
+INSERT OR REPLACE INTO groups (name, parent, priority, title) VALUES (?, ?, ?, ?)
 -- name: pools
 SELECT body FROM pools ORDER BY name
 -- name: put_pool

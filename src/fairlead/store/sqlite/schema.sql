@@ -21,7 +21,8 @@ CREATE TABLE projects (
 CREATE TABLE groups (
     name TEXT PRIMARY KEY,
     parent TEXT,
-    priority INTEGER
+    priority INTEGER,
+    title TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
 
 CREATE TABLE lanes (

@@ -260,7 +260,7 @@ class SqliteWriting(SqliteReading):
 
     def put_group(self, group: Group) -> None:
         self._memo.drop("groups")
-        self._do("put_group", group.name, group.parent, group.priority)
+        self._do("put_group", group.name, group.parent, group.priority, group.title)
 
     def put_pool(self, pool: Pool) -> None:
         self._memo.drop("pools")

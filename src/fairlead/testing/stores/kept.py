@@ -72,7 +72,7 @@ class KeptCases:
             writing.drop_project("p")
 
     def test_groups_pools_workers_and_pauses(self, store: Store) -> None:
-        groups = [Group("g"), Group("h", "g", -4)]
+        groups = [Group("g"), Group("h", "g", -4, "The ∀ of it")]
         pools = [Pool("a", 99, 2, "429 – zu viel"), Pool("b")]
         workers = [WorkerRow("w1", "host", 4, ("gpu", "os=linux"), 5), WorkerRow("w2")]
         pauses = [Pause("all", "ann", 9, "lunch"), Pause("project:p")]
