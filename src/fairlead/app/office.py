@@ -10,16 +10,21 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 
 from fairlead.model.errors import FairleadError
+from fairlead.model.instant import SECOND, Micros, parse_duration
+from fairlead.service import SCHEMA, leases, together
 from fairlead.service.desk import Desk
+from fairlead.service.operations import calls
 from fairlead.service.operations.calls import Document
-from fairlead.service.operations.checking import perform
-from fairlead.service.operations.table import OPERATIONS, Operation
+from fairlead.service.operations.checking import fitting
+from fairlead.service.operations.table import OPERATIONS, WAIT_MAX, Operation
 from fairlead.service.reports import events
 
 #: Threads that read.
@@ -28,6 +33,8 @@ READERS = 2
 SHARED_MAX = 64
 #: How often it is looked for events that other processes made.
 NOTICE_SECONDS = 0.05
+#: How often one who waits for work asks again though nothing was heard: a time may have come.
+ASK_SECONDS = 1.0
 #: Events that a listener may lag behind; then it is let go, and comes back where it was.
 LAG_MAX = 2_000
 
@@ -42,6 +49,21 @@ class _Call:
     answer: asyncio.Future[Document]
     found: Document | BaseException | None = None
 
+    def perform(self, desk: Desk) -> None:
+        """By itself; if it fails, it alone is undone."""
+        try:
+            self.found = getattr(calls, self.operation.call)(desk, **self.arguments)
+        except Exception as error:
+            self.found = error
+
+    @property
+    def worker(self) -> tuple[Any, ...] | None:
+        """Who asks for work, where several such calls can be answered out of one plan."""
+        if self.operation.name != "lease" or not self.arguments.get("limit"):
+            return None
+        given = self.arguments
+        return self.actor, given.get("worker"), tuple(given.get("labels", ()))
+
 
 @dataclass(slots=True, eq=False)
 class Listener:
@@ -50,6 +72,11 @@ class Listener:
     queue: asyncio.Queue[Document | None] = field(
         default_factory=lambda: asyncio.Queue(maxsize=LAG_MAX + 1)
     )
+
+    def drain(self) -> None:
+        """Forget what it was told."""
+        while not self.queue.empty():
+            self.queue.get_nowait()
 
     def tell(self, documents: list[Document]) -> bool:
         """Whether it could keep up."""
@@ -101,16 +128,43 @@ class Office:
     ) -> Document:
         """The answer of an operation; its errors are raised here."""
         operation = OPERATIONS[name]
+        given = fitting(operation, arguments or {})
         if operation.reads:
-            found: Document = await self.read(
-                lambda desk: perform(desk, operation, arguments or {})
-            )
+            function: Callable[..., Document] = getattr(calls, operation.call)
+            found: Document = await self.read(lambda desk: function(desk, **given))
             return found
+        if given.pop("wait", None):
+            return await self._wait(
+                operation, given, actor, calls.length((arguments or {})["wait"]) or 0
+            )
+        return await self._write(operation, given, actor)
+
+    async def _write(
+        self, operation: Operation, arguments: Mapping[str, Any], actor: str | None
+    ) -> Document:
         answer: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
         with self._came:
-            self._waiting.append(_Call(operation, arguments or {}, actor, answer))
+            self._waiting.append(_Call(operation, arguments, actor, answer))
             self._came.notify()
         return await answer
+
+    async def _wait(
+        self, operation: Operation, arguments: Mapping[str, Any], actor: str | None, wait: Micros
+    ) -> Document:
+        """Ask again when something has happened, until there is work or the time is over."""
+        give_up = monotonic() + min(wait, parse_duration(WAIT_MAX)) / SECOND
+        listener = self.listen()
+        try:
+            while True:
+                found = await self._write(operation, arguments, actor)
+                left = give_up - monotonic()
+                if found["leases"] or left <= 0 or self._closing.is_set():
+                    return found
+                listener.drain()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(listener.queue.get(), min(left, ASK_SECONDS))
+        finally:
+            self.leave(listener)
 
     async def read(self, asked: Callable[[Desk], Any]) -> Any:
         """What a function of a desk gives that changes nothing."""
@@ -147,25 +201,23 @@ class Office:
                 if not self._waiting:
                     return
                 count = min(len(self._waiting), SHARED_MAX)
-                calls = [self._waiting.popleft() for _ in range(count)]
+                asked = [self._waiting.popleft() for _ in range(count)]
             try:
-                self._perform(self._desk(), calls)
+                self._perform(self._desk(), asked)
             except BaseException as error:  # the commit itself: none of them has happened
-                for call in calls:
+                for call in asked:
                     call.found = error
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(_answer, calls)
+                self._loop.call_soon_threadsafe(_answer, asked)
 
-    def _perform(self, desk: Desk, calls: list[_Call]) -> None:
+    def _perform(self, desk: Desk, asked: list[_Call]) -> None:
+        """Results first: they make room for whoever asks for work."""
         own = desk.actor
         try:
             with desk.store.sharing():
-                for call in calls:
-                    desk.actor = call.actor or own
-                    try:
-                        call.found = perform(desk, call.operation, call.arguments)
-                    except Exception as error:  # only this one is undone
-                        call.found = error
+                for group in _sorted(asked):
+                    desk.actor = group[0].actor or own
+                    _perform_together(desk, group)
         finally:
             desk.actor = own
 
@@ -195,9 +247,52 @@ class Office:
                 self.leave(listener)
 
 
-def _answer(calls: list[_Call]) -> None:
+def _sorted(asked: list[_Call]) -> list[list[_Call]]:
+    """Results, everything else one by one, and requests for work by who asks."""
+    results: dict[str | None, list[_Call]] = {}
+    workers: dict[tuple[Any, ...], list[_Call]] = {}
+    single: list[list[_Call]] = []
+    for call in asked:
+        if call.operation.name == "complete":
+            results.setdefault(call.actor, []).append(call)
+        elif call.worker is not None:
+            workers.setdefault(call.worker, []).append(call)
+        else:
+            single.append([call])
+    return [*results.values(), *single, *workers.values()]
+
+
+def _perform_together(desk: Desk, asked: list[_Call]) -> None:
+    """Calls of one sort in one go; where that fails, each by itself."""
+    if len(asked) > 1:
+        try:
+            for call, found in zip(asked, _together(desk, asked), strict=True):
+                call.found = found
+            return
+        except Exception:  # one of them cannot be done: whose it is shows below
+            pass
+    for call in asked:
+        call.perform(desk)
+
+
+def _together(desk: Desk, asked: list[_Call]) -> Sequence[Document | FairleadError]:
+    given = [call.arguments for call in asked]
+    if asked[0].operation.name == "lease":
+        limits = [each["limit"] for each in given]
+        return together.lease_each(desk, limits, given[0].get("worker"), given[0].get("labels", ()))
+    told = [
+        (each["lease"], calls.told(each.get("tokens"), each.get("cost"), result=each.get("result")))
+        for each in given
+    ]
+    return [
+        {"schema": SCHEMA, **each} if isinstance(each, dict) else each
+        for each in leases.complete_each(desk, told)
+    ]
+
+
+def _answer(asked: list[_Call]) -> None:
     """In the loop: every caller gets its own."""
-    for call in calls:
+    for call in asked:
         if call.answer.cancelled():
             continue
         if isinstance(call.found, BaseException):

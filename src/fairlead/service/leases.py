@@ -97,23 +97,42 @@ def report(
 
 def complete(desk: Desk, leases: Sequence[str], told: Report = NOTHING) -> dict[str, Any]:
     """The work is done. One lease gives its own document, several a list of them."""
-    done: list[dict[str, Any]] = []
-    error: FairleadError | None = None
+    done = []
+    for answer in complete_each(desk, [(lease, told) for lease in dict.fromkeys(leases)]):
+        if isinstance(answer, FairleadError):
+            raise answer
+        done.append(answer)
+    return (
+        {"schema": SCHEMA, **done[0]} if len(leases) == 1 else {"schema": SCHEMA, "completed": done}
+    )
+
+
+def complete_each(
+    desk: Desk, told: Sequence[tuple[str, Report]]
+) -> list[dict[str, Any] | FairleadError]:
+    """Several results in one transaction; each has its own answer, or its own error."""
+    answers: dict[int, dict[str, Any] | FairleadError] = {}
+    again: list[int] = []  # a second result of one task is taken in when the first is written
     with desk.store.write() as tx:
-        many = _Held.several(desk, tx, leases)
-        for held in many:
-            found, problem = _complete(held, told)
-            done.append(found)
-            error = error or problem
+        many: dict[str, tuple[int, _Held]] = {}
+        for at, (lease, _) in enumerate(told):
+            attempt = tx.attempt(lease)
+            if attempt is None:
+                answers[at] = _unknown(lease)
+            elif attempt.task in many:
+                again.append(at)
+            else:
+                first = next(iter(many.values()))[1] if many else None
+                task = tx.tasks([attempt.task])[attempt.task]
+                many[attempt.task] = at, _Held(desk, tx, attempt, task, first)
+        for at, held in many.values():
+            document, problem = _complete(held, told[at][1])
+            answers[at] = problem or document | {"status": str(held.task.status)}
         if many:
-            many[0].write()
-    if error is not None:
-        raise error
-    for document, held in zip(done, many, strict=True):
-        document["status"] = str(held.task.status)
-    if len(leases) == 1:
-        return {"schema": SCHEMA, **done[0]}
-    return {"schema": SCHEMA, "completed": done}
+            held.write()
+    rest = complete_each(desk, [told[at] for at in again]) if again else []
+    answers |= dict(zip(again, rest, strict=True))
+    return [answers[at] for at in range(len(told))]
 
 
 def release(
@@ -181,17 +200,6 @@ class _Held:
         self.attempt, self.task = attempt, task
 
     @classmethod
-    def several(cls, desk: Desk, tx: Writing, leases: Sequence[str]) -> list[_Held]:
-        """Leases that share one transaction."""
-        attempts = [_known(tx, lease) for lease in dict.fromkeys(leases)]
-        tasks = tx.tasks([attempt.task for attempt in attempts])
-        found: list[_Held] = []
-        for attempt in attempts:
-            first = found[0] if found else None
-            found.append(cls(desk, tx, attempt, tasks[attempt.task], first))
-        return found
-
-    @classmethod
     def one(cls, desk: Desk, tx: Writing, lease: str, policy: Policy | None = None) -> _Held:
         """One lease."""
         attempt = _known(tx, lease)
@@ -254,9 +262,13 @@ class _Held:
 def _known(tx: Writing, lease: str) -> Attempt:
     attempt = tx.attempt(lease)
     if attempt is None:
-        hint = "It was never given out, or its task was compacted."
-        raise NotFound(f"no lease {lease!r}", hint, code="unknown_lease")
+        raise _unknown(lease)
     return attempt
+
+
+def _unknown(lease: str) -> NotFound:
+    hint = "It was never given out, or its task was compacted."
+    return NotFound(f"no lease {lease!r}", hint, code="unknown_lease")
 
 
 def _complete(held: _Held, told: Report) -> tuple[dict[str, Any], FairleadError | None]:

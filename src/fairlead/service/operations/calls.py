@@ -220,7 +220,7 @@ def lease(
     """Take what may start now, at most `limit`; each is yours until it expires."""
     from fairlead.service import leases
 
-    return leases.lease(desk, limit, worker, labels, _length(wait) or 0)
+    return leases.lease(desk, limit, worker, labels, length(wait) or 0)
 
 
 def heartbeat(desk: Desk, lease: str) -> Document:
@@ -242,7 +242,7 @@ def report(
     """Tell progress, tokens and cost of what runs: totals so far."""
     from fairlead.service import leases
 
-    return leases.report(desk, lease, _told(tokens, cost), note, session)
+    return leases.report(desk, lease, told(tokens, cost), note, session)
 
 
 def complete(
@@ -256,7 +256,7 @@ def complete(
     """The work is done."""
     from fairlead.service import leases
 
-    return leases.complete(desk, [lease], _told(tokens, cost, result=result))
+    return leases.complete(desk, [lease], told(tokens, cost, result=result))
 
 
 def release(
@@ -273,8 +273,8 @@ def release(
     """Give it back: untouched, failed, throttled."""
     from fairlead.service import leases
 
-    told = _told(tokens, cost, reason, None, _length(retry_after), _moment(resets_at))
-    return leases.release(desk, lease, outcome, told)
+    report = told(tokens, cost, reason, None, length(retry_after), _moment(resets_at))
+    return leases.release(desk, lease, outcome, report)
 
 
 def reclaim(desk: Desk) -> Document:
@@ -424,7 +424,7 @@ def _moment(when: When) -> Instant | None:
     return parse_instant(when)
 
 
-def _length(given: Length) -> Micros | None:
+def length(given: Length) -> Micros | None:
     """`30s`; a bare number is seconds."""
     if given is None:
         return None
@@ -438,7 +438,7 @@ def _length(given: Length) -> Micros | None:
     return round(given * SECOND)
 
 
-def _told(
+def told(
     tokens: Used,
     cost: float | None,
     detail: str = "",

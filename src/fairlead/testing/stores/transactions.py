@@ -108,6 +108,25 @@ class TransactionCases:
             write_everything(writing, 20)
         assert store.check() == []
 
+    def test_transactions_that_share_a_commit_see_each_other_and_fail_alone(
+        self, store: Store
+    ) -> None:
+        with store.sharing():
+            with store.write() as writing:
+                write_everything(writing, 1)
+            with store.read() as reading:
+                between = world(reading)
+            with undone(store) as writing:
+                write_everything(writing, 10)
+            with store.read() as reading:
+                assert world(reading) == between
+            with store.write() as writing:
+                writing.put_value("after", 1)
+        with store.read() as reading:
+            assert reading.value("after") == 1
+            assert world(reading) == between
+        assert store.check() == []
+
     def test_an_undone_task_can_be_inserted(self, store: Store) -> None:
         with undone(store) as writing:
             writing.insert([ready("a", 1)])
