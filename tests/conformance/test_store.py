@@ -34,6 +34,7 @@ class Reopened:
         self.path = path
         self.store = open_sqlite(path)
         self.turn = RLock()
+        self.shared = False
 
     @contextmanager
     def read(self) -> Iterator[Reading]:
@@ -47,8 +48,23 @@ class Reopened:
                 with self.store.write() as writing:
                     yield writing
             finally:
-                self.store.close()
-                self.store = open_sqlite(self.path)
+                self.reopen()
+
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        with self.turn:
+            self.shared = True
+            try:
+                with self.store.sharing():
+                    yield
+            finally:
+                self.shared = False
+                self.reopen()
+
+    def reopen(self) -> None:
+        if not self.shared:
+            self.store.close()
+            self.store = open_sqlite(self.path)
 
     @property
     def written(self) -> Path | None:
