@@ -14,9 +14,10 @@ from fairlead.settings import FILE, Settings
 
 if TYPE_CHECKING:
     from fairlead.app.verbs import Fairlead
+    from fairlead.client.remote import Remote
     from fairlead.store.base import Store
 
-__all__ = ["Fairlead", "default_home", "open_desk", "open_store"]
+__all__ = ["Fairlead", "default_home", "is_url", "open_desk", "open_remote", "open_store"]
 
 #: The store's file in the home folder.
 STORE_FILE = "fairlead.db"
@@ -55,6 +56,24 @@ def open_store(url: str) -> Store:
     if colon and scheme in ("postgresql", "postgres"):
         raise Invalid(f"there is no store for {scheme}: URLs here", hint, code="invalid_store")
     raise Invalid(f"not the URL of a store: {url!r}", hint, code="invalid_store")
+
+
+def is_url(home: object) -> bool:
+    """Whether this is a server rather than a home folder."""
+    return isinstance(home, str) and home.startswith(("http://", "https://"))
+
+
+def open_remote(url: str, token: str | None = None, home: Path | None = None) -> Remote:
+    """A server elsewhere. Without a token: `FAIRLEAD_TOKEN`, on this machine the home folder's."""
+    from fairlead.client.address import Address, is_loopback
+    from fairlead.client.remote import Remote
+
+    token = token or os.environ.get("FAIRLEAD_TOKEN")
+    if not token and is_loopback(Address.of(url).host):
+        from fairlead.service.house.token import known_token
+
+        token = known_token((home or default_home()).absolute())
+    return Remote(url, token or None)
 
 
 def actor_name() -> str:

@@ -2,37 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fairlead.app import open_desk
-from fairlead.model.errors import Invalid, did_you_mean
-from fairlead.service import leases, projects, queue, rounds, tasks, whys
-from fairlead.service.ending import Report
-from fairlead.service.reports import stats, status, summary
-from fairlead.service.reports.documents import COUNTERS
+from fairlead.app import is_url, open_desk, open_remote
+from fairlead.model.errors import Invalid
+from fairlead.model.instant import show_instant
+from fairlead.service import operations
 
 if TYPE_CHECKING:
     from fairlead.clock import Clock
     from fairlead.model.instant import Instant
+    from fairlead.service.desk import Desk
 
 #: What every verb gives: what `--json` prints.
 Document: TypeAlias = dict[str, Any]
 #: Totals of an attempt so far, by counter; a bare number is output.
 Used: TypeAlias = Mapping[str, int] | int | None
+#: A length back such as `12h`, a time, or an instant.
+When: TypeAlias = "str | Instant | None"
 
 
 class Fairlead:
     """The durable queue as one object: every verb is a method and gives the same document.
 
-    `home` is a folder, which is made if it is missing; without one it is the user's own.
+    `home` is a folder, which is made if it is missing, or the URL of a server; without one it is
+    the user's own folder. A server wants a `token`: `FAIRLEAD_TOKEN`, or the one of that folder.
     """
 
     def __init__(
-        self, home: str | Path | None = None, *, db: str | None = None, clock: Clock | None = None
+        self,
+        home: str | Path | None = None,
+        *,
+        db: str | None = None,
+        clock: Clock | None = None,
+        token: str | None = None,
     ) -> None:
-        self.desk = open_desk(None if home is None else Path(home), db, clock)
+        self._desk, self._remote = None, None
+        if is_url(home):
+            if db is not None or clock is not None:
+                raise Invalid("db and clock are of a home folder", "Leave them out with a URL.")
+            self._remote = open_remote(str(home), token)
+        else:
+            self._desk = open_desk(None if home is None else Path(home), db, clock)
+
+    @property
+    def desk(self) -> Desk:
+        """What the verbs work with in a home folder."""
+        if self._desk is None:
+            raise Invalid("a server has its desk for itself", "Give a home folder.")
+        return self._desk
 
     def __enter__(self) -> Fairlead:
         return self
@@ -42,7 +62,16 @@ class Fairlead:
 
     def close(self) -> None:
         """Nothing more is asked of it."""
-        self.desk.store.close()
+        if self._remote is not None:
+            self._remote.close()
+        else:
+            self.desk.store.close()
+
+    def ask(self, name: str, /, **arguments: Any) -> Document:
+        """An operation by its name, here or at the server."""
+        if self._remote is not None:
+            return self._remote.ask(name, **arguments)
+        return operations.answer(self.desk, name, **arguments)
 
     # Work comes in.
 
@@ -58,92 +87,126 @@ class Fairlead:
     ) -> Document:
         """A prompt, a task, or many; `values` are the fields of tasks that do not give them."""
         records = [{"prompt": work}] if isinstance(work, str) else work
-        many = [records] if isinstance(records, Mapping) else records
-        return tasks.add(
-            self.desk,
-            many,
-            defaults=values,
-            again=again,
-            force=force,
-            chain=chain,
+        many = [records] if isinstance(records, Mapping) else list(records)
+        return self.ask(
+            "add", tasks=many, defaults=values, again=again, force=force, chain=chain,
             dry_run=dry_run,
-        )
+        )  # fmt: skip
 
     def edit(self, *ids: str, **changes: Any) -> Document:
         """Change tasks that have not started."""
-        return tasks.edit(self.desk, ids, changes)
+        return self.ask("edit", ids=ids, changes=changes)
 
     def cancel(
         self, *ids: str, tree: bool = False, group: str | None = None, reason: str = ""
     ) -> Document:
         """Cancel tasks, their descendants, or a group."""
-        return tasks.cancel(self.desk, ids, tree=tree, group=group, reason=reason)
+        return self.ask("cancel", ids=ids, tree=tree, group=group, reason=reason)
 
     def retry(self, *ids: str) -> Document:
         """Put parked tasks back; start those in backoff at once."""
-        return tasks.retry(self.desk, ids)
+        return self.ask("retry", ids=ids)
 
     # What there is, and why.
 
-    def list(self, **filters: Any) -> Document:
+    def list(self, *, after: int = 0, **filters: Any) -> Document:
         """Tasks: `project`, `kind`, `status`, `group`, `held_by`, `after`, `limit`."""
-        return tasks.list_tasks(self.desk, **filters)
+        return self.ask("list", cursor=after, **filters)
 
     def show(self, task: str) -> Document:
         """One task whole."""
-        return tasks.show(self.desk, task)
+        return self.ask("show", task=task)
+
+    def logs(self, task: str, **which: Any) -> Document:
+        """What an attempt printed: `attempt`, `stream`, `offset`, `limit`."""
+        return self.ask("logs", task=task, **which)
 
     def plan(self) -> Document:
         """What a cycle would start now; changes nothing."""
-        return rounds.plan(self.desk)
+        return self.ask("plan")
 
     def why(self, task: str) -> Document:
         """Why a task does not start, and what would start it."""
-        return whys.why(self.desk, task)
+        return self.ask("why", task=task)
 
     def status(self) -> Document:
         """How things stand now."""
-        return status.status(self.desk)
+        return self.ask("status")
 
-    def summary(self, since: Instant | None = None) -> Document:
+    def summary(self, since: When = None) -> Document:
         """What happened since then."""
-        return summary.summary(self.desk, since)
+        return self.ask("summary", since=_when(since))
 
-    def stats(self, since: Instant | None = None) -> Document:
+    def stats(self, since: When = None) -> Document:
         """Shares, waits, durations and estimates since then."""
-        return stats.stats(self.desk, since)
+        return self.ask("stats", since=_when(since))
 
-    # The queue.
+    def events(
+        self, after: int | None = None, *, task: str | None = None, limit: int = 1000
+    ) -> Document:
+        """Events after a number, or the newest."""
+        return self.ask("events", cursor=after, task=task, limit=limit)
+
+    def follow(self, after: int = 0, *, task: str | None = None) -> Iterator[Document]:
+        """Every event after a number, and those that come, as long as somebody asks."""
+        if self._remote is not None:
+            return self._remote.events(after, task)
+        from fairlead.service.reports import events
+
+        return events.follow(self.desk, after, task)
+
+    def decisions(self, after: int = 0, *, limit: int = 100) -> Document:
+        """Recorded plans in short."""
+        return self.ask("decisions", cursor=after, limit=limit)
+
+    def replay(self, number: int, *, planner: str = "lanes") -> Document:
+        """Plan a recorded decision again; every difference is named."""
+        return self.ask("replay", number=number, planner=planner)
+
+    # The queue and its rules.
 
     def pause(self, scope: str = "all", reason: str = "") -> Document:
         """Nothing in the scope starts."""
-        return queue.pause(self.desk, scope, reason)
+        return self.ask("pause", scope=scope, reason=reason)
 
     def resume(self, scope: str = "all") -> Document:
         """The scope may start again."""
-        return queue.resume(self.desk, scope)
+        return self.ask("resume", scope=scope)
 
     def clear(self, scope: str = "all", *, dry_run: bool = False) -> Document:
         """Cancel the queued tasks of a scope."""
-        return queue.clear(self.desk, scope, dry_run=dry_run)
+        return self.ask("clear", scope=scope, dry_run=dry_run)
+
+    def policy(self) -> Document:
+        """The policy in force, each key with where its value came from."""
+        return self.ask("policy_show")
+
+    def set_policy(self, changes: Mapping[str, Any]) -> Document:
+        """Change keys of the policy, such as {"caps.all": 8}; all of them, or none."""
+        return self.ask("policy_set", changes=changes)
 
     # The pull protocol.
 
     def lease(
-        self, limit: int | None = None, *, worker: str | None = None, labels: Sequence[str] = ()
+        self,
+        limit: int | None = None,
+        *,
+        worker: str | None = None,
+        labels: Sequence[str] = (),
+        wait: str | float | None = None,
     ) -> Document:
-        """Take what may start now, at most `limit`."""
-        return leases.lease(self.desk, limit, worker, labels)
+        """Take what may start now, at most `limit`; with `wait`, until there is something."""
+        return self.ask("lease", limit=limit, worker=worker, labels=labels, wait=wait)
 
     def heartbeat(self, lease: str) -> Document:
         """Renew a lease."""
-        return leases.heartbeat(self.desk, lease)
+        return self.ask("heartbeat", lease=lease)
 
     def report(
         self, lease: str, *, tokens: Used = None, cost: float | None = None, note: str = ""
     ) -> Document:
         """Tell what an attempt has used so far, and how far it is."""
-        return leases.report(self.desk, lease, _told(tokens, cost), note)
+        return self.ask("report", lease=lease, tokens=tokens, cost=cost, note=note)
 
     def complete(
         self,
@@ -154,7 +217,7 @@ class Fairlead:
         result: dict[str, Any] | None = None,
     ) -> Document:
         """The work is done."""
-        return leases.complete(self.desk, [lease], _told(tokens, cost, result=result))
+        return self.ask("complete", lease=lease, tokens=tokens, cost=cost, result=result)
 
     def release(
         self,
@@ -164,55 +227,74 @@ class Fairlead:
         reason: str = "",
         tokens: Used = None,
         cost: float | None = None,
+        retry_after: str | float | None = None,
+        resets_at: When = None,
     ) -> Document:
         """Give a lease back: untouched, failed, throttled, …"""
-        return leases.release(self.desk, lease, outcome, _told(tokens, cost, detail=reason))
+        told = {"reason": reason, "tokens": tokens, "cost": cost, "retry_after": retry_after}
+        return self.ask("release", lease=lease, outcome=outcome, resets_at=_when(resets_at), **told)
 
     def reclaim(self) -> Document:
         """End what has expired."""
-        return leases.reclaim(self.desk)
+        return self.ask("reclaim")
 
     # Projects, groups, pools, workers.
 
     def projects(self) -> Document:
         """Every project."""
-        return projects.list_projects(self.desk)
+        return self.ask("project_list")
+
+    def show_project(self, name: str) -> Document:
+        """One project."""
+        return self.ask("project_show", name=name)
 
     def add_project(self, name: str, **values: Any) -> Document:
         """A new project."""
-        return projects.add_project(self.desk, name, values)
+        return self.ask("project_add", name=name, values=values)
 
     def set_project(self, name: str, **values: Any) -> Document:
         """Change a project."""
-        return projects.set_project(self.desk, name, values)
+        return self.ask("project_set", name=name, values=values)
 
     def remove_project(self, name: str) -> Document:
         """Take a project away."""
-        return projects.remove_project(self.desk, name)
+        return self.ask("project_remove", name=name)
 
     def groups(self) -> Document:
         """Every group with its progress."""
-        return projects.list_groups(self.desk)
+        return self.ask("group_list")
+
+    def show_group(self, name: str) -> Document:
+        """One group: how far it is, and what holds it up."""
+        return self.ask("group_show", name=name)
+
+    def add_group(
+        self, name: str, *, parent: str | None = None, priority: int | None = None
+    ) -> Document:
+        """A new group."""
+        return self.ask("group_add", name=name, parent=parent, priority=priority)
+
+    def set_group(self, name: str, **values: Any) -> Document:
+        """Change a group's parent or priority."""
+        return self.ask("group_set", name=name, values=values)
 
     def pools(self) -> Document:
         """Every pool with its cooldown."""
-        return projects.list_pools(self.desk)
+        return self.ask("pool_list")
+
+    def show_pool(self, name: str) -> Document:
+        """One pool."""
+        return self.ask("pool_show", name=name)
 
     def workers(self) -> Document:
         """Every worker with its slots."""
-        return projects.list_workers(self.desk)
+        return self.ask("worker_list")
+
+    def show_worker(self, name: str) -> Document:
+        """One worker."""
+        return self.ask("worker_show", name=name)
 
 
-def _told(
-    tokens: Used, cost: float | None, detail: str = "", result: dict[str, Any] | None = None
-) -> Report:
-    """What a holder says, as it is booked; a bare number of tokens is output."""
-    given = {"output": tokens} if isinstance(tokens, int) else tokens
-    for name in given or {}:
-        if name not in COUNTERS:
-            raise Invalid(f"there is no counter {name!r}", did_you_mean(name, COUNTERS))
-    counted = None
-    if given is not None:
-        first, second, third, fourth = (int(given.get(name, 0)) for name in COUNTERS)
-        counted = (first, second, third, fourth)
-    return Report(counted, None if cost is None else round(cost * 1_000_000), detail, result)
+def _when(when: When) -> str | None:
+    """An instant as a server reads it."""
+    return show_instant(when) if isinstance(when, int) else when

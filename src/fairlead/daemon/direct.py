@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from fairlead.daemon.launch import Launcher, LaunchFailed
 from fairlead.executors import executor_named
@@ -42,6 +43,16 @@ def start_direct(desk: Desk, ids: Sequence[str]) -> tuple[str, ...]:
             holding.started(desk, policy, [running])
             started.append(task.id)
     return tuple(started)
+
+
+def start_added(desk: Desk, document: dict[str, Any]) -> None:
+    """Start what was just added, where the policy says so; the answer to `add` tells it."""
+    if document["deferred"] or document.get("dry_run"):
+        return
+    started = start_direct(desk, [row["id"] for row in document["tasks"] if row["created"]])
+    for row in document["tasks"]:
+        if row["id"] in started:
+            row |= {"status": "running", "position": None}
 
 
 def _commit(desk: Desk, tx: Writing, policy: Policy, ids: Sequence[str]) -> Committed:

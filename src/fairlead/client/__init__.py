@@ -1,0 +1,1 @@
+"""Client: the operations of a server elsewhere, asked over HTTP with the standard library alone."""
