@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 _IN_MODIFY = 0x2
+_IN_OVERFLOW, _IN_ISDIR, _IN_ONLYDIR = 0x4000, 0x40000000, 0x01000000
+#: Written, moved away, moved here, made, removed.
+_ANY_CHANGE = _IN_MODIFY | 0x40 | 0x80 | 0x100 | 0x200
+_EVENT = struct.Struct("iIII")
+#: Most folders of one tree that are watched.
+FOLDERS_MAX = 4096
+#: Folders in which nobody keeps a list of work.
+_NO_WORK = frozenset({".git", ".hg", ".jj", ".venv", "node_modules", "__pycache__"})
 
 
 def watch_writes(file: Path) -> int | None:
@@ -21,3 +31,77 @@ def watch_writes(file: Path) -> int | None:
     if found >= 0:
         os.close(found)
     return None
+
+
+class Watch:
+    """Files and whole folders behind one descriptor; `changed` says in which of them."""
+
+    def __init__(self) -> None:
+        self.descriptor = -1
+        try:
+            self._libc = ctypes.CDLL(None, use_errno=True)
+            self.descriptor = int(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        except (OSError, AttributeError):
+            pass  # another kernel
+        #: Watch -> what it tells of: a name in its folder ("": any), and the path that was asked.
+        self._tells: dict[int, set[tuple[str, Path]]] = {}
+
+    def add(self, path: Path) -> bool:
+        """Tell of changes of this file, or of anything in this folder; whether that can be had."""
+        real = path.resolve()
+        if not self._watch(real.parent, real.name, path):
+            return False  # there is not even a folder for it
+        for number, folder in enumerate(_folders(real)):
+            if number >= FOLDERS_MAX or not self._watch(folder, "", path):
+                return False
+        return True
+
+    def changed(self) -> set[Path]:
+        """The paths in which something has changed; new folders are watched from now on."""
+        found, grown = set(), set()
+        for watch, mask, name in self._events():
+            if mask & _IN_OVERFLOW:  # too much has happened to be told one by one
+                found |= {path for tells in self._tells.values() for _, path in tells}
+                grown |= found
+            for wanted, path in self._tells.get(watch, ()):
+                if wanted in ("", name):
+                    found.add(path)
+                    if mask & _IN_ISDIR:
+                        grown.add(path)
+        for path in grown:
+            self.add(path)
+        return found
+
+    def close(self) -> None:
+        """Tell of nothing more."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def _watch(self, folder: Path, name: str, path: Path) -> bool:
+        if self.descriptor < 0:
+            return False
+        mask = _ANY_CHANGE | _IN_ONLYDIR
+        watch = self._libc.inotify_add_watch(self.descriptor, os.fsencode(folder), mask)
+        if watch >= 0:
+            self._tells.setdefault(watch, set()).add((name, path))
+        return bool(watch >= 0)
+
+    def _events(self) -> Iterator[tuple[int, int, str]]:
+        while True:
+            try:
+                told = os.read(self.descriptor, 1 << 16)
+            except BlockingIOError:
+                return
+            at = 0
+            while at < len(told):
+                watch, mask, _, size = _EVENT.unpack_from(told, at)
+                at += _EVENT.size + size
+                yield watch, mask, os.fsdecode(told[at - size : at].rstrip(b"\0"))
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    """A folder with all that may hold work below it; nothing for a file."""
+    for folder, below, _ in os.walk(root):
+        below[:] = [each for each in below if each not in _NO_WORK]
+        yield Path(folder)
