@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 from fairlead.app import STORE_FILE, open_desk
 from fairlead.clock import FixedClock
+from fairlead.model.errors import NotFound
 from fairlead.model.instant import DAY, MINUTE, SECOND, Instant
 from fairlead.service import compaction, leases, projects, queue, tasks
 from fairlead.service.desk import Desk
@@ -110,6 +111,17 @@ def _complete(desk: Desk) -> Any:
     return leases.complete(desk, [_lease_of(desk, "held")], Report(tokens=(9, 9, 9, 9), usd=7))
 
 
+def _several_at_once(desk: Desk) -> Any:
+    """Calls that came together: one commit for all of them, though one is refused."""
+    with desk.store.sharing():
+        done = _complete(desk)
+        try:
+            tasks.cancel(desk, ["nobody"])
+        except NotFound as error:
+            refused = error.error_code
+        return [done, refused, _add(desk), leases.lease(desk, worker="w3")]
+
+
 def _fail(desk: Desk) -> Any:
     return leases.release(desk, _lease_of(desk, "held"), "failed", Report(tokens=(1, 1, 1, 1)))
 
@@ -131,6 +143,7 @@ DEEDS: dict[str, Callable[[Path], Any]] = {
     "report": _at_desk(_report),
     "complete": _at_desk(_complete),
     "fail": _at_desk(_fail),
+    "several at once": _at_desk(_several_at_once),
     "reclaim": _at_desk(leases.reclaim),
     "cancel": _at_desk(lambda desk: tasks.cancel(desk, ["held", "then"])),
     "clear": _at_desk(queue.clear),
