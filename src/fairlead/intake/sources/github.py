@@ -30,6 +30,7 @@ from fairlead.model.errors import Invalid, TryLater
 from fairlead.model.names import is_name
 
 WHAT = "a file of `gh issue list --json …`, a repository's folder, or OWNER/NAME"
+PROGRAM = ("gh",)
 FIELDS = (
     "number", "title", "body", "labels", "assignees", "milestone", "state", "stateReason",
     "createdAt", "updatedAt", "url", "issueType", "parent", "subIssues", "blockedBy",
