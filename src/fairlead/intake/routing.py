@@ -61,6 +61,11 @@ class Router:
             raise NotFound(f"there is no project {name!r}", hint, code="unknown_project")
         return found
 
+    @property
+    def has_prefixes(self) -> bool:
+        """Whether ids say whose they are."""
+        return bool(self._prefixes)
+
     def owner(self, task: str) -> str | None:
         """The project whose prefix an id begins with; of several the longest prefix."""
         fits = [prefix for prefix in self._prefixes if task.startswith(prefix)]
