@@ -1,0 +1,100 @@
+"""Edges: what an item waits for becomes needs, or a hold where the other one is not here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairlead.intake.family import cycle_error, find_cycle
+from fairlead.model.task import Status, Task
+from fairlead.service.sourcing.drafting import Draft
+from fairlead.service.sourcing.merging import untouched
+from fairlead.store.base import Reading
+
+
+@dataclass(slots=True)
+class Kin:
+    """Which item is which task, which are here, and which are over."""
+
+    reading: Reading
+    names: Mapping[str, str]  # item -> task
+    tasks: Mapping[str, Task]  # those that are known
+    remembered: frozenset[str]  # items that had a task, though it may be compacted by now
+    closed: frozenset[str]  # items that are over in their source
+    others: dict[str, Status] = field(default_factory=dict)  # tasks of other origin
+
+
+def connect(kin: Kin, drafts: dict[str, Draft]) -> list[tuple[Draft, str]]:
+    """Give every draft its needs and its hold; those that would wait for themselves come out."""
+    out: list[tuple[Draft, str]] = []
+    named = {need for draft in drafts.values() for need in draft.item.needs} - kin.names.keys()
+    kin.others = kin.reading.statuses(named) if named else {}
+    while True:
+        for draft in drafts.values():
+            _resolve(kin, draft, drafts)
+        around = find_cycle(_graph(kin, drafts))
+        if not around:
+            return out
+        draft = next(drafts[name] for name in drafts if name in around and not drafts[name].settled)
+        out.append((draft, cycle_error(around).message))
+        if draft.task in kin.tasks:
+            draft.settled, draft.needs = True, kin.tasks[draft.task].needs
+        else:
+            del drafts[draft.task]
+
+
+def _resolve(kin: Kin, draft: Draft, drafts: Mapping[str, Draft]) -> None:
+    needs: list[str] = []
+    absent: list[str] = []
+    for item in draft.item.needs:
+        task = kin.names.get(item, item)
+        if task in drafts or _is_here(kin, item, task):
+            needs.append(task)
+        elif item not in kin.remembered and item not in kin.closed:
+            absent.append(item)
+    if not draft.settled:
+        draft.needs = tuple(dict.fromkeys(needs))
+    missing = f"needs {', '.join(absent)}, which is not imported" if absent else ""
+    draft.hold = "; ".join(each for each in (draft.item.blocked, missing) if each)
+
+
+def _is_here(kin: Kin, item: str, task: str) -> bool:
+    """Whether there is a task to wait for; one that was canceled with its item is none."""
+    if task in kin.tasks:
+        return not (item in kin.closed and kin.tasks[task].status is Status.CANCELED)
+    return task in kin.others
+
+
+def _graph(kin: Kin, drafts: Mapping[str, Draft]) -> dict[str, dict[str, Any]]:
+    """Who waits for whom, as far as a new edge can lead around."""
+    graph: dict[str, dict[str, Any]] = {}
+    moved = False
+    for name, draft in drafts.items():
+        task = kin.tasks.get(name)
+        if task is None:
+            parent = {"parent": draft.values["parent"]} if "parent" in draft.values else {}
+            graph[name] = {"needs": draft.needs, **parent}
+        elif untouched(task):
+            graph[name] = _edges(task) | {"needs": draft.needs}
+            moved = moved or draft.needs != task.needs
+    if moved:
+        _add_store(kin.reading, graph)
+    return graph
+
+
+def _add_store(reading: Reading, graph: dict[str, dict[str, Any]]) -> None:
+    """The tasks of the store that can be reached: an edge that moves may lead back through them."""
+    left = _ends(graph.values()) - graph.keys()
+    while left:
+        found = reading.tasks(left)
+        graph |= {name: _edges(task) for name, task in found.items()}
+        left = _ends(graph[name] for name in found) - graph.keys()
+
+
+def _ends(edges: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {end for each in edges for end in (*each["needs"], each.get("parent")) if end}
+
+
+def _edges(task: Task) -> dict[str, Any]:
+    return {"needs": task.needs, **({"parent": task.parent} if task.parent else {})}

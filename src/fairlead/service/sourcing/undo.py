@@ -1,0 +1,82 @@
+"""Undo: an import that has not started is taken back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.model.errors import NotFound, Refused
+from fairlead.model.task import Task
+from fairlead.service import SCHEMA
+from fairlead.service.desk import Desk
+from fairlead.service.journal import Journal
+from fairlead.service.sourcing.ending import cancel
+from fairlead.service.sourcing.merging import untouched
+from fairlead.service.sourcing.remembered import entries, remember
+from fairlead.service.tasks import Undone
+from fairlead.store.base import Writing
+
+
+def undo(desk: Desk, number: int | None = None, dry_run: bool = False) -> dict[str, Any]:
+    """Cancel what an import created and what has not started; by default the last one's."""
+    try:
+        with desk.store.write() as tx:
+            document = _undo(desk, tx, number)
+            if dry_run:
+                raise Undone(document | {"dry_run": True})
+    except Undone as undone:
+        return undone.document
+    return document
+
+
+def _undo(desk: Desk, tx: Writing, wanted: int | None) -> dict[str, Any]:
+    number, held = _find(tx, wanted)
+    policy = desk.policy_for_reading(tx)  # a broken file must not keep work in the queue
+    journal = Journal(tx, policy, desk.now(), desk.actor)
+    known = entries(tx, held["key"])
+    tasks = tx.tasks(held["items"].values())
+    canceled, left = [], []
+    reason = f"import {number} undone"
+    for item, name in held["items"].items():
+        task = tasks.get(name)
+        if task is None or not untouched(task):
+            left.append({"id": name, "reason": _why(task)})
+            continue
+        cancel(journal, task, reason)
+        canceled.append({"id": name, "reason": reason})
+        if item in known:
+            known[item]["away"] = "undone"
+    journal.note(
+        "import_undone",
+        number=number,
+        source=held["source"],
+        canceled=len(canceled),
+        left=len(left),
+    )
+    journal.close()
+    remember(tx, held["key"], known)
+    tx.put_value(f"import:{number}", held | {"undone": True})
+    told = {"source": held["source"], "path": held["path"], "dry_run": False}
+    return {"schema": SCHEMA, "import": number, **told, "canceled": canceled, "left": left}
+
+
+def _find(tx: Writing, wanted: int | None) -> tuple[int, dict[str, Any]]:
+    """The import of that number; one that was undone is refused."""
+    last = tx.value("import")
+    number = last if wanted is None else wanted
+    held = None if number is None else tx.value(f"import:{number}")
+    if held is None:
+        message = "nothing was imported" if number is None else f"there is no import {number}"
+        hint = f"The last one is {last}." if last else "See fairlead import --help."
+        raise NotFound(message, hint, code="unknown_import")
+    if held.get("undone"):
+        hint = "Name another one by its number: fairlead undo N."
+        raise Refused(f"import {number} was undone already", hint, code="undone")
+    return number, held
+
+
+def _why(task: Task | None) -> str:
+    if task is None:
+        return "it is over, and was compacted"
+    if task.attempts and not task.status.final:
+        return f"it has started (it is {task.status})"
+    return f"it is {task.status}"
