@@ -22,8 +22,9 @@ from fairlead.policy.policy import Policy
 from fairlead.policy.values import NotAccepted
 from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk
+from fairlead.service.grouping.keeping import add_group, set_group
 from fairlead.service.journal import Journal
-from fairlead.service.reports.groups import add_group, list_groups, set_group, show_group
+from fairlead.service.reports.groups import list_groups, show_group
 from fairlead.service.reports.resources import list_pools, list_workers, show_pool, show_worker
 from fairlead.store.base import Booking, Reading, Tally, Writing
 
@@ -88,13 +89,13 @@ def set_project(desk: Desk, name: str, values: Mapping[str, Any]) -> dict[str, A
         return {"schema": SCHEMA, "project": view.document(made)}
 
 
-def place_project(desk: Desk, tx: Writing, name: str, values: Mapping[str, Any]) -> Project:
-    """A project with these values, made or changed within a transaction."""
+def place_project(desk: Desk, tx: Writing, name: str, values: Mapping[str, Any]) -> bool:
+    """A project with these values within a transaction; whether it was made or changed."""
     before = tx.projects().get(name)
     made = _changed(desk, tx, before or Project(name, clock=_clock(tx), present=False), values)
     if made != before:
         _put(desk, tx, made, "project_set" if before else "project_added", sorted(values))
-    return made
+    return made != before
 
 
 def remove_project(desk: Desk, name: str) -> dict[str, Any]:

@@ -41,6 +41,8 @@ def command(call: Call, format_: str, file: str, to_write: bool) -> None:
 
 
 def _text(document: dict[str, Any], written: bool) -> str:
+    if written and not document["changed"]:
+        return "nothing new: everything is as the files say"
     parts = _wrote(document) if written else _shown(document)
     if document["notes"]:
         notes = [wrapped(safe(note), 2, "- ") for note in document["notes"]]
@@ -69,8 +71,6 @@ def _shown(document: dict[str, Any]) -> list[str]:
 def _wrote(document: dict[str, Any]) -> list[str]:
     lines = [f"wrote {safe(path)}" for path in document["written"]]
     lines += [f"kept {safe(path)}" for path in document["backups"]]
-    if not lines and not document["added"]:
-        return ["nothing new: everything is as the files say"]
     lines += _brought(document)
     if document["tasks"]:
         lines.append(f"added {document['added']} of {count(document['tasks'], 'task')}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from fractions import Fraction
 from math import gcd, lcm
@@ -16,7 +16,7 @@ from fairlead.model.shipped import SHIPPED
 from fairlead.model.task import Status
 from fairlead.service.conversion import reading
 from fairlead.service.conversion.base import Brought, Converted
-from fairlead.service.conversion.reading import HOURS, UNCHANGED, Keys, count
+from fairlead.service.conversion.reading import HOURS, UNCHANGED, Keys, count, number
 
 MAGIC = b"SQLite format 3\0"
 _TABLES = ("projects", "tasks", "task_dependencies", "token_ledger")
@@ -70,10 +70,9 @@ def _guarantee(value: Any) -> int:
 
 
 def _database(file: Path, found: Converted) -> None:
-    """Read only: the database is opened so that nothing can be written."""
+    """Read only, and nothing appears beside it."""
     try:
-        uri = f"{file.resolve().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True)) as connection:
+        with closing(sqlite3.connect(_address(file), uri=True)) as connection:
             connection.row_factory = sqlite3.Row
             tables = {name: _rows(connection, name) for name in _TABLES}
     except sqlite3.Error as error:
@@ -83,8 +82,16 @@ def _database(file: Path, found: Converted) -> None:
         _tasks(tables, found)
     except KeyError as error:
         raise Invalid(f"{file}: a table without column {error}", UNCHANGED) from error
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise Invalid(f"{file}: {error}", UNCHANGED) from error
+
+
+def _address(file: Path) -> str:
+    """Without a log beside it nobody writes to it, and even a reader's own files can be spared."""
+    target = file.resolve()
+    log = target.with_name(f"{target.name}-wal")
+    used = log.exists() and log.stat().st_size
+    return f"{target.as_uri()}?{'mode=ro' if used else 'immutable=1'}"
 
 
 def _rows(connection: sqlite3.Connection, table: str) -> list[_Row]:
@@ -92,19 +99,20 @@ def _rows(connection: sqlite3.Connection, table: str) -> list[_Row]:
 
 
 def _projects(rows: list[_Row], found: Converted) -> None:
-    weights = _whole_weights([row["credit_weight"] for row in rows])
+    given = [_take(row, "credit_weight", number) for row in rows]
+    weights = _whole_weights(given)
     window = found.policy.get("share.window")
     for row, weight in zip(rows, weights, strict=True):
         values: dict[str, Any] = {
             "weight": weight,
-            "max_in_flight": row["max_concurrent_agents"],
+            "max_in_flight": _take(row, "max_concurrent_agents", count),
             "status": _PROJECT.get(row["status"], "paused"),
         }
         if row["budget_limit"] is not None:
-            budget = {"tokens": row["budget_limit"]} | ({"window": window} if window else {})
-            values["budgets"] = [budget]
+            budget = {"tokens": _take(row, "budget_limit", count)}
+            values["budgets"] = [budget | ({"window": window} if window else {})]
         found.projects[row["id"]] = values
-    if weights != [row["credit_weight"] for row in rows]:
+    if weights != given:
         found.note("Weights are whole numbers here: all are scaled, their ratio is kept.")
 
 
@@ -123,7 +131,7 @@ def _tasks(tables: dict[str, list[_Row]], found: Converted) -> None:
         needs.setdefault(row["task_id"], []).append(row["depends_on_task_id"])
     used: dict[str, list[tuple[int, int]]] = {}
     for row in tables["token_ledger"]:
-        entry = (_instant(row["timestamp"]), int(row["tokens_used"]))
+        entry = (_take(row, "timestamp", _instant), _take(row, "tokens_used", count))
         used.setdefault(row["task_id"], []).append(entry)
     for row in tables["tasks"]:
         ledger = tuple(sorted(used.get(row["id"], ())))
@@ -152,20 +160,29 @@ def _task(row: _Row, needs: list[str], used: tuple[tuple[int, int], ...]) -> Bro
         "priority": row["priority"],
         "parent": row["parent_task_id"],
         "needs": needs or None,
-        "max_attempts": max(1, row["max_retries"]),
+        "max_attempts": max(1, _take(row, "max_retries", count)),
         "agent": agent if agent in SHIPPED else None,
         "meta": {key: row[key] for key in left if row.get(key) is not None} or None,
     }
     return Brought(
         {key: value for key, value in record.items() if value is not None},
         status,
-        created_at=_instant(row["created_at"]) if row.get("created_at") else None,
-        ended_at=_instant(row["updated_at"]) if status is Status.DONE else None,
-        failures=row["retry_count"],
+        created_at=_take(row, "created_at", _instant),
+        ended_at=_take(row, "updated_at", _instant) if status is Status.DONE else None,
+        failures=_take(row, "retry_count", count),
         reason=f"{row['status']} in agent-queue" if status is Status.PARKED else "",
         used=used,
     )
 
 
-def _instant(seconds: float) -> int:
-    return round(float(seconds) * SECOND)
+def _take(row: _Row, column: str, read: Callable[[Any], Any]) -> Any:
+    """A typed value; one that is refused is named with its row."""
+    try:
+        return read(row[column])
+    except ValueError as accepted:
+        told = f"{column} = {row[column]!r} is refused: accepted is {accepted}"
+        raise ValueError(f"{row['id']}: {told}") from None
+
+
+def _instant(seconds: Any) -> int:
+    return round(number(seconds) * SECOND)

@@ -27,13 +27,12 @@ from fairlead.store.base import Booking, Placed, Writing
 
 def bring(
     desk: Desk, tx: Writing, policy: Policy, settings: Settings, found: Converted, origin: str
-) -> int:
-    """Everything that is not there yet; what is there stays as it is. How many tasks are new."""
-    for name, values in found.projects.items():
-        place_project(desk, tx, name, values)
+) -> tuple[int, bool]:
+    """Everything that is not there yet. How many tasks are new, and whether anything changed."""
+    placed_any = [place_project(desk, tx, *each) for each in found.projects.items()]
     now = desk.now()
     journal = Journal(tx, policy, now, desk.actor)
-    _pause(journal, found.pauses)
+    paused = _pause(journal, found.pauses)
     router = _router(desk, tx, settings)
     tasks = sorted(found.tasks, key=lambda each: each.created_at or now)  # the oldest first
     batch = submit(tx, router, policy, now, Records.of([each.record for each in tasks]))
@@ -51,7 +50,7 @@ def bring(
     for placed in filter(_queued, new):
         journal.keep(placed.task)  # placed anew: what it needs may be over already
     journal.close()
-    return len(new)
+    return len(new), bool(new or paused or any(placed_any))
 
 
 def _router(desk: Desk, tx: Writing, settings: Settings) -> Router:
@@ -92,10 +91,11 @@ def _booked(tx: Writing, task: Task, past: Brought) -> list[Booking]:
     return found
 
 
-def _pause(journal: Journal, pauses: Sequence[Paused]) -> None:
+def _pause(journal: Journal, pauses: Sequence[Paused]) -> list[Paused]:
     held = {each.scope for each in journal.tx.pauses()}
-    for each in pauses:
-        if each.scope not in held:
-            since = each.at or journal.now
-            journal.tx.put_pause(Pause(each.scope, each.by or journal.actor, since, each.reason))
-            journal.note("paused", scope=each.scope, reason=each.reason)
+    new = [each for each in pauses if each.scope not in held]
+    for each in new:
+        since = each.at or journal.now
+        journal.tx.put_pause(Pause(each.scope, each.by or journal.actor, since, each.reason))
+        journal.note("paused", scope=each.scope, reason=each.reason)
+    return new

@@ -42,22 +42,19 @@ def convert(path: Path) -> Converted:
 def _rules(keys: Keys, found: Converted) -> None:
     keys.drop("type", "version")
     most = keys.take("scheduler.max_polecats", signed)
-    if most is not None and most > 0:
-        found.rule("capacity.mode", "deferred", f"max_polecats = {most}")
-        found.rule("caps.all", most, "scheduler.max_polecats")
+    deferred = most is not None and most > 0
+    told = "no max_polecats" if most is None else f"max_polecats = {most}"
+    found.rule("capacity.mode", "deferred" if deferred else "direct", told)
+    found.rule("capacity.batch", keys.take("scheduler.batch_size", count), "batch_size")
+    found.rule("capacity.spawn_delay", keys.take("scheduler.spawn_delay", _delay), "spawn_delay")
+    found.rule("caps.all", most if deferred else "none", told)
+    if deferred:
         found.slots(most)
     else:
-        told = f"max_polecats = {most}" if most is not None else "no max_polecats"
-        found.rule("capacity.mode", "direct", told)
-        found.rule("caps.all", "none", told)
         found.note(
-            '-1 and 0 both meant: start at once. Here that is capacity.mode = "direct" without '
-            "a cap; a cap of 0 would let nothing start."
+            "Without a positive max_polecats a sling starts at once. Here that is "
+            'capacity.mode = "direct" without a cap; a cap of 0 would let nothing start.'
         )
-    found.rule("capacity.batch", keys.take("scheduler.batch_size", count), "scheduler.batch_size")
-    found.rule(
-        "capacity.spawn_delay", keys.take("scheduler.spawn_delay", _delay), "scheduler.spawn_delay"
-    )
     found.unknown += keys.unknown()
 
 

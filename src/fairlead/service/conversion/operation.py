@@ -46,28 +46,29 @@ def write(desk: Desk, name: str, file: str) -> dict[str, Any]:
     changed = {path: text for path, text in pages.items() if text and text != _text(path)}
     with Replacing(changed) as files, desk.store.write() as tx:
         try:
-            added = bring(desk, tx, policy, settings, found, f"{name}: {Path(file).name}")
+            added, brought = bring(desk, tx, policy, settings, found, f"{name}: {Path(file).name}")
         except FairleadError as error:
             raise Invalid(f"{file}: {error.message}", error.hint or UNCHANGED) from error
         files.replace()
     kept = [str(path) for path in files.backups.values() if path is not None]
-    return document | {"added": added, "written": list(map(str, changed)), "backups": kept}
+    document |= {"written": list(map(str, changed)), "backups": kept}
+    return document | {"added": added, "changed": bool(changed) or brought}
 
 
 def _document(name: str, file: str, found: Converted) -> dict[str, Any]:
-    origin = f"{Path(file).name} of {name}"
     return {
         "schema": SCHEMA,
         "format": name,
         "file": file,
-        "policy": texts.policy_text(found, origin),
-        "settings": texts.settings_text(found, origin),
+        "policy": texts.policy_text(found, name),
+        "settings": texts.settings_text(found, name),
         "projects": [{"name": each} | values for each, values in found.projects.items()],
         "pauses": [_pause(each) for each in found.pauses],
         "tasks": len(found.tasks),
         "notes": found.notes,
         "unknown": found.unknown,
         "added": 0,  # of the tasks, those that are new here
+        "changed": False,
         "written": [],
         "backups": [],
     }

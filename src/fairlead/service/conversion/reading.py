@@ -10,9 +10,9 @@ from typing import Any
 from fairlead.model.errors import Invalid
 from fairlead.model.instant import SECOND, show_duration
 
-#: Configurations are pages; a file beyond this size is not one.
-BYTES_MAX = 10_000_000
-COUNT_MAX = 10**9
+#: A file beyond this size is none of theirs.
+BYTES_MAX = 100_000_000
+NUMBER_MAX = 10**12
 UNCHANGED = "Nothing was changed."
 
 
@@ -61,21 +61,25 @@ def _flat(document: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
 
 def count(value: Any) -> int:
     """A whole number, 0 or more."""
-    if type(value) is not int or not 0 <= value <= COUNT_MAX:
+    if type(value) is not int or not 0 <= value <= NUMBER_MAX:
         raise ValueError("a whole number from 0")
     return value
 
 
 def signed(value: Any) -> int:
     """A whole number, also below 0."""
-    if type(value) is not int or abs(value) > COUNT_MAX:
+    if type(value) is not int or abs(value) > NUMBER_MAX:
         raise ValueError("a whole number")
     return value
 
 
 def number(value: Any) -> float:
     """A number, 0 or more."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= COUNT_MAX:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not 0 <= value <= NUMBER_MAX
+    ):
         raise ValueError("a number from 0")
     return value
 

@@ -37,10 +37,7 @@ class Replacing:
         """The new texts take their places."""
         for path, staged in self._staged.items():
             try:
-                backup = free_backup(path) if path.exists() else None
-                if backup is not None:
-                    shutil.copy2(path, backup)
-                self.backups[path] = backup
+                self.backups[path] = _backed_up(path) if path.exists() else None
                 staged.replace(path.resolve())
             except OSError as error:
                 raise _unwritable(path, error) from error
@@ -56,12 +53,18 @@ class Replacing:
                 if backup is None:
                     path.unlink(missing_ok=True)
                 else:
-                    shutil.copy2(backup, path)
+                    backup.replace(path.resolve())
         self._discard()
 
     def _discard(self) -> None:
         for staged in self._staged.values():
             staged.unlink(missing_ok=True)
+
+
+def _backed_up(path: Path) -> Path:
+    backup = free_backup(path)
+    shutil.copy2(path, backup)
+    return backup
 
 
 def _stage(path: Path, text: str) -> Path:

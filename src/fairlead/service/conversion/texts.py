@@ -13,12 +13,12 @@ from fairlead.service.conversion.base import Converted
 _REMARK_AT = 34
 
 
-def policy_text(found: Converted, origin: str) -> str:
+def policy_text(found: Converted, name: str) -> str:
     """`policy.toml`; nothing where the files hold no rules."""
     if found.preset is None:
         return ""
     lines = [
-        f"# Converted from {origin}.",
+        f"# Converted from {name}.",
         "# `fairlead policy show` prints every key with its value and where it came from.",
         f'preset = "{found.preset}"',
         *_lines(found.policy, found.called),
@@ -28,11 +28,11 @@ def policy_text(found: Converted, origin: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def settings_text(found: Converted, origin: str) -> str:
+def settings_text(found: Converted, name: str) -> str:
     """What `fairlead.toml` gets; nothing where nothing follows."""
     if not found.settings:
         return ""
-    lines = [f"# Converted from {origin}.", *_lines(found.settings, found.called)]
+    lines = [f"# Converted from {name}.", *_lines(found.settings, found.called)]
     return "\n".join(lines) + "\n"
 
 
