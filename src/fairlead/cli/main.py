@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from keyword import iskeyword
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -35,6 +36,13 @@ SECTIONS: dict[str, tuple[str, dict[str, str]]] = {
             "pause": "Start nothing more: all, or a project, kind, pool, group, task.",
             "resume": "Go on after a pause.",
             "clear": "Cancel what is queued, after showing what.",
+        },
+    ),
+    "Work from elsewhere": (
+        "bring",
+        {
+            "import": "Make tasks of what is in a file, cards, beads, issues.",
+            "undo": "Take back an import that has not started.",
         },
     ),
     "What happens, and why": (
@@ -108,7 +116,8 @@ class Verbs(click.Group):
         """The verb's own command, from its own file."""
         if cmd_name not in VERBS:
             return None
-        module = import_module(f"fairlead.cli.{VERBS[cmd_name]}.{cmd_name}")
+        file = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        module = import_module(f"fairlead.cli.{VERBS[cmd_name]}.{file}")
         command: click.Command = module.command
         return command
 

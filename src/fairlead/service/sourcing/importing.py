@@ -200,7 +200,7 @@ class _Turn:
                 self.answer.clash(task.id, f"{reason}, but it has started (it is {task.status})")
                 continue
             entry["away"] = "closed"
-            if why == CLOSED_IN:
+            if why == CLOSED_IN and self.policy.readiness.upstream == "cancel":
                 let_go(self.journal, task, self.tasks)
             cancel(self.journal, task, reason)
             self.answer.canceled.append({"id": task.id, "reason": reason})
@@ -340,5 +340,5 @@ class _Turn:
 
     def _made(self, created: list[str]) -> dict[str, str]:
         """Item -> task, of what this import created."""
-        wanted = set(created)
-        return {item: task for item, task in self.names.items() if task in wanted}
+        items = {task: item for item, task in self.names.items()}
+        return {items[task]: task for task in created}

@@ -1,0 +1,1 @@
+"""Verbs for work that is somewhere else already."""
