@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fairlead.intake import files
 from fairlead.model.errors import Invalid
 from fairlead.model.instant import SECOND, show_duration
 
-#: A file beyond this size is none of theirs.
-BYTES_MAX = 100_000_000
+WHAT = "a file of that scheduler, or the folder that holds it"
 NUMBER_MAX = 10**12
 UNCHANGED = "Nothing was changed."
 
@@ -130,11 +129,7 @@ def read_yaml(path: Path) -> Keys:
 
 def read_json(path: Path) -> Keys:
     """The keys of a JSON file."""
-    try:
-        document = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise Invalid(f"{path}: not JSON: {error}", UNCHANGED) from error
-    return _keys(document, path)
+    return _keys(files.parse_json(read_text(path), str(path), WHAT), path)
 
 
 def _keys(document: Any, path: Path) -> Keys:
@@ -145,17 +140,8 @@ def _keys(document: Any, path: Path) -> Keys:
 
 
 def read_text(path: Path) -> str:
-    """A file's text; one that is missing or no text is named."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(BYTES_MAX + 1)
-        if len(data) > BYTES_MAX:
-            raise Invalid(f"{path}: more than {BYTES_MAX} bytes are no such file", UNCHANGED)
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise Invalid(f"{path}: cannot be read: {error.strerror}", UNCHANGED) from error
-    except UnicodeDecodeError as error:
-        raise Invalid(f"{path}: not UTF-8 text", UNCHANGED) from error
+    """A file's text."""
+    return files.read_text(path, WHAT)
 
 
 def inside(path: Path, *names: str) -> list[Path]:
