@@ -1,7 +1,8 @@
-"""The four options that every verb takes, before it and after it."""
+"""The five options that every verb takes, before it and after it."""
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,12 +12,13 @@ import click
 
 from fairlead.cli.output import warn
 from fairlead.clock import Clock, FixedClock, SystemClock
-from fairlead.model.errors import FairleadError
+from fairlead.model.errors import FairleadError, Invalid
 from fairlead.model.instant import parse_instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from fairlead.client.remote import Remote
     from fairlead.model.instant import Instant
     from fairlead.service.desk import Desk
 
@@ -29,8 +31,10 @@ class Call:
 
     home: Path | None = None
     db: str | None = None
+    url: str | None = None
     json: bool = False
     clock: Clock = field(default_factory=SystemClock)
+    _remote: Remote | None = field(default=None, init=False, repr=False)
 
     @property
     def fixed_now(self) -> Instant | None:
@@ -43,8 +47,50 @@ class Call:
         return self.folder / "policy.toml"
 
     @property
+    def server(self) -> str | None:
+        """The URL that is asked instead of a home folder; one that was named here goes first."""
+        url = self.url
+        if url is None and self.home is None and self.db is None:
+            url = os.environ.get("FAIRLEAD_URL") or None
+        if url is None:
+            return None
+        if self.home is not None or self.db is not None:
+            message = "--url is a server, --home and --db are folders here"
+            raise Invalid(message, "Keep one of them.", code="usage")
+        if self.fixed_now is not None:
+            raise Invalid("--now: not over a URL", "The server has its own clock.", code="usage")
+        return url
+
+    def remote(self) -> Remote:
+        """The server, kept until this command ends."""
+        if self._remote is None:
+            from fairlead.app import open_remote
+
+            self._remote = open_remote(str(self.server))
+            click.get_current_context().find_root().call_on_close(self._remote.close)
+        return self._remote
+
+    def ask(self, operation: str, /, **arguments: Any) -> dict[str, Any]:
+        """An operation's answer: the server's, with a URL, else the home folder's."""
+        if self.server is not None:
+            return self.remote().ask(operation, **arguments)
+        from fairlead.service.operations import answer
+
+        with self.desk() as desk:
+            return answer(desk, operation, **arguments)
+
+    def here(self) -> None:
+        """What follows works on files of this machine; with a URL it is refused."""
+        if self.server is None:
+            return
+        hint = "Call it where the home folder is, without --url and FAIRLEAD_URL, or with --home."
+        verb = click.get_current_context().command_path
+        raise Invalid(f"{verb}: not over a URL", hint, code="usage")
+
+    @property
     def folder(self) -> Path:
         """The home folder, which may not be there yet."""
+        self.here()
         from fairlead.app import default_home
 
         return (self.home or default_home()).absolute()
@@ -52,6 +98,7 @@ class Call:
     @contextmanager
     def desk(self) -> Iterator[Desk]:
         """The desk on the home folder; what it wants people to know goes to standard error."""
+        self.here()
         from fairlead.app import open_desk
 
         desk = open_desk(self.home, self.db, self.clock)
@@ -64,10 +111,11 @@ class Call:
 
 
 def common(command: _F) -> _F:
-    """Give a command the four options; what stands after the verb wins."""
+    """Give a command the five options; what stands after the verb wins."""
     options = (
         ("--home", {"metavar": "DIR", "help": "Folder of the store and the policy."}),
         ("--db", {"metavar": "URL", "help": "Another store than the one in the home folder."}),
+        ("--url", {"metavar": "URL", "help": "A server instead of a home folder."}),
         ("--json", {"is_flag": True, "default": None, "help": "One JSON document on stdout."}),
         ("--now", {"metavar": "TIME", "help": "Act as if it were this time (RFC 3339)."}),
     )
@@ -85,6 +133,8 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
         call.home = Path(value)
     elif parameter.name == "db":
         call.db = value
+    elif parameter.name == "url":
+        call.url = value
     elif parameter.name == "json":
         call.json = value
     else:

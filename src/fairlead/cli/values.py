@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -25,6 +25,8 @@ else:
 COUNTERS = ("input", "output", "cache_read", "cache_write")
 #: Most tokens or micro-dollars that one attempt can claim: beyond, it is a mistake.
 COUNT_MAX = 10**15
+#: Tokens by counter.
+Counters: TypeAlias = tuple[int, int, int, int]
 #: A prompt, a result or a note beyond this size is a mistake.
 FILE_BYTES_MAX = 1_000_000
 _COUNT = re.compile(r"[0-9][0-9_]*")
@@ -83,6 +85,12 @@ def dollars(text: str) -> int:
     if not amount.is_finite() or not 0 <= amount <= COUNT_MAX // 10**6:
         raise Invalid(f"not an amount: {text!r}", "Give dollars such as 0.42.")
     return int((amount * 10**6).to_integral_value(ROUND_HALF_UP))
+
+
+def used(counted: Counters | None, micros: int | None) -> dict[str, Any]:
+    """Tokens and cost as operations take them."""
+    tokens = None if counted is None else dict(zip(COUNTERS, counted, strict=True))
+    return {"tokens": tokens, "cost": None if micros is None else micros / 10**6}
 
 
 def seconds(text: str) -> Micros:

@@ -22,7 +22,7 @@ _RAISED: dict[int, type[FairleadError]] = {
 }
 #: What to do where the server does not know what the caller has.
 _HINTS = {
-    401: "Give the token of the server's home folder: FAIRLEAD_TOKEN, or --home DIR with its file.",
+    401: "Give the token of the server's home folder: FAIRLEAD_TOKEN, or FAIRLEAD_HOME.",
     403: "Ask it by the name it serves, such as http://127.0.0.1:7117.",
     413: "Send less at once.",
 }

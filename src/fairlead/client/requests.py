@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -65,9 +66,11 @@ def _body(document: Mapping[str, Any]) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Mappings and sequences of any kind are sent as objects and lists."""
+    """Mappings and sets of any kind are sent as objects and lists, times as text."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, set | frozenset):
         return sorted(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
     raise TypeError(f"{type(value).__name__} is no JSON")

@@ -91,14 +91,21 @@ def use(path: Path, name: str) -> dict[str, Any]:
     return {"schema": SCHEMA, "file": str(path), "preset": name, "backup": kept}
 
 
+def changes(assignments: Sequence[str]) -> dict[str, Any]:
+    """`caps.all=8`, as keys with their values."""
+    from fairlead.policy import edit
+
+    return dict(edit.parse_assignment(assignment) for assignment in assignments)
+
+
 def change(path: Path, assignments: Sequence[str]) -> dict[str, Any]:
     """Change keys (`caps.all=8`) and keep every comment; all of them, or none."""
     from fairlead.policy import edit
 
     before = Policy.load(path)
-    changes = dict(edit.parse_assignment(assignment) for assignment in assignments)
+    given = changes(assignments)
     try:
-        after = before.with_overrides({key: changes[key] for key in changes if key != "preset"})
+        after = before.with_overrides({key: given[key] for key in given if key != "preset"})
     except Invalid as error:
         message = error.message.removeprefix("override: ")
         nearest = f"{error.hint} " if error.hint.startswith("Did you mean") else ""

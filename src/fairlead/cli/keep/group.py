@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlead.cli.keep.facts import facts, number, shown
+from fairlead.cli.keep.facts import number, shown
+from fairlead.cli.keep.group_text import added_text, changed_text, said, story_text
 from fairlead.cli.options import Call, common, pass_call
-from fairlead.cli.output import listed, paint, print_json, safe, table, write
+from fairlead.cli.output import print_error, print_json, table, write
+from fairlead.cli.values import read_text
+from fairlead.model.errors import Invalid, TryLater
+
+if TYPE_CHECKING:
+    from fairlead.service.desk import Desk
 
 
 @click.group("group")
@@ -33,15 +39,12 @@ def list_(call: Call) -> None:
     Example:
       fairlead group list
     """
-    from fairlead.service.reports import groups
-
-    with call.desk() as desk:
-        document = groups.list_groups(desk)
+    document = call.ask("group_list")
     if call.json:
         print_json(document)
         return
     rows = [
-        (each["name"], each["parent"] or "", shown(each["priority"]), each["progress"], _said(each))
+        (each["name"], each["parent"] or "", shown(each["priority"]), each["progress"], said(each))
         for each in document["groups"]
     ]
     head = ("group", "parent", "prio", "progress", "")
@@ -53,7 +56,7 @@ def list_(call: Call) -> None:
 @common
 @pass_call
 def show(call: Call, name: str) -> None:
-    """One group with its tasks.
+    """One group: the groups under it, what runs, what is held and why, parked ones, time and cost.
 
     \b
     Example:
@@ -66,74 +69,99 @@ def show(call: Call, name: str) -> None:
     if call.json:
         print_json(document)
     else:
-        write(_text(document["group"]) + "\n")
+        write(story_text(document["group"], call.clock.now()) + "\n")
 
 
 @command.command("add")
 @click.argument("name", metavar="GROUP")
 @click.option("--parent", metavar="G", help="The group above it.")
 @click.option("--priority", type=int, metavar="N", help="For its tasks that name none.")
+@click.option("--title", metavar="TEXT", help="What people read.")
+@click.option("--file", metavar="TREE", help="TOML or JSON with its tasks and groups; - is stdin.")
+@click.option("--project", metavar="P", help="With --file: for tasks that name none.")
+@click.option("--dry-run", is_flag=True, help="With --file: say what would be added.")
 @common
 @pass_call
-def add(call: Call, name: str, parent: str | None, priority: int | None) -> None:
+def add(call: Call, name: str, file: str | None, dry_run: bool, **given: Any) -> int:
     """A new group. Adding a task to a group makes it too.
+
+    With --file a whole tree is added, all or nothing: {title, priority, tasks = [...], groups =
+    [{name, ...}]}. Tasks have the fields of `add --file`; they go to the project of their id's
+    prefix, and those that fit none are named and left out, with what needs them.
 
     \b
     Example:
       fairlead group add login --parent release
+      fairlead group add release --file release.toml --dry-run
     """
-    from fairlead.service.reports import groups
+    from fairlead.service.grouping import keeping
 
+    project = given.pop("project")
+    if file is None and (project or dry_run):
+        raise Invalid("--project and --dry-run need --file", "Give a tree.", code="usage")
     with call.desk() as desk:
-        document = groups.add_group(desk, name, parent, priority)
+        if file is None:
+            document = keeping.add_group(desk, name, **given)
+        else:
+            document = _tree(
+                desk, name, file, {"project": project} if project else {}, dry_run, given
+            )
     if call.json:
         print_json(document)
+    elif document.get("deferred"):
+        print_error(TryLater(document["message"], document["hint"], "deferred"), False)
     else:
-        done = "added group" if document["created"] else "there is a group already:"
-        write(safe(f"{done} {name}") + "\n")
+        write(added_text(name, document) + "\n")
+    return TryLater.exit_code if document.get("deferred") else 0
+
+
+def _tree(
+    desk: Desk,
+    name: str,
+    file: str,
+    defaults: dict[str, Any],
+    dry_run: bool,
+    given: dict[str, Any],
+) -> dict[str, Any]:
+    from fairlead.intake.tree import parse_tree
+    from fairlead.service.grouping.trees import add_tree
+
+    tree = parse_tree(read_text(file, "tree"), "stdin" if file == "-" else file)
+    values = {key: value for key, value in given.items() if value is not None}
+    return add_tree(desk, name, tree | values, defaults=defaults, dry_run=dry_run)
 
 
 @command.command("set")
 @click.argument("name", metavar="GROUP")
 @click.option("--parent", metavar="G", help="The group above it; none: on its own.")
-@click.option("--priority", metavar="N", help="For its tasks that name none; none: theirs.")
+@click.option("--priority", metavar="N", help="For its tasks that name none; none: as above it.")
+@click.option("--title", metavar="TEXT", help="What people read.")
 @common
 @pass_call
-def change(call: Call, name: str, parent: str | None, priority: str | None) -> None:
-    """Change a group. Tasks that are there keep their own priority.
+def change(
+    call: Call, name: str, parent: str | None, priority: str | None, title: str | None
+) -> None:
+    """Change a group. Queued tasks that follow it, also in groups under it, follow it again.
+
+    A task follows its group as long as it has the group's priority; one that was given another
+    keeps it. A group without a priority has that of the group above it.
 
     \b
     Example:
       fairlead group set release --priority 10
     """
-    from fairlead.service.reports import groups
+    from fairlead.service.grouping import keeping
 
     values: dict[str, Any] = {}
     if parent is not None:
         values["parent"] = None if parent == "none" else parent
     if priority is not None:
         values["priority"] = None if priority == "none" else number("priority", priority)
+    if title is not None:
+        values["title"] = title
     with call.desk() as desk:
-        document = groups.set_group(desk, name, values)
+        document = keeping.set_group(desk, name, values)
     if call.json:
         print_json(document)
     else:
-        write(_text(document["group"]) + "\n")
-
-
-def _said(group: dict[str, Any]) -> str:
-    words = ("done", "stranded", "paused")
-    return ", ".join(word for word in words if group[word])
-
-
-def _text(group: dict[str, Any]) -> str:
-    tasks = [f"{each['id']} ({each['status']})" for each in group.get("tasks", [])]
-    told = {
-        "progress": group["progress"],
-        "state": _said(group),
-        "parent": shown(group["parent"]),
-        "priority": shown(group["priority"]),
-        "groups": shown(group["groups"]),
-        "tasks": listed(tasks[:50], len(tasks)),
-    }
-    return paint(safe(group["name"]), "bold") + "\n" + facts(told)
+        write(changed_text(document) + "\n")

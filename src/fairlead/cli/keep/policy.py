@@ -37,7 +37,13 @@ def show(call: Call, policy: str | None) -> None:
       fairlead policy show
       fairlead policy show depth-first
     """
-    document = policies.show(call.policy_file) if policy is None else policies.show_named(policy)
+    if policy is not None:
+        call.here()
+        document = policies.show_named(policy)
+    elif call.server is not None:
+        document = call.ask("policy_show")
+    else:
+        document = policies.show(call.policy_file)
     if call.json:
         print_json(document)
         return
@@ -58,6 +64,7 @@ def check(call: Call, file: str) -> None:
     Example:
       fairlead policy check policy.toml
     """
+    call.here()
     document = policies.check(Path(file))
     if call.json:
         print_json(document)
@@ -77,6 +84,7 @@ def diff(call: Call, a: str, b: str) -> None:
     Example:
       fairlead policy diff balanced depth-first
     """
+    call.here()
     document = policies.diff(a, b)
     if call.json:
         print_json(document)
@@ -95,6 +103,7 @@ def presets(call: Call) -> None:
     Example:
       fairlead policy presets
     """
+    call.here()
     document = policies.presets()
     if call.json:
         print_json(document)
@@ -134,7 +143,10 @@ def change(call: Call, settings: tuple[str, ...]) -> None:
       fairlead policy set caps.all=8
       fairlead policy set 'caps."kind:review"=1' overdue.after=12h
     """
-    document = policies.change(call.policy_file, settings)
+    if call.server is not None:
+        document = call.ask("policy_set", changes=policies.changes(settings))
+    else:
+        document = policies.change(call.policy_file, settings)
     if call.json:
         print_json(document)
         return

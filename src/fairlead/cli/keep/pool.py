@@ -33,10 +33,7 @@ def list_(call: Call) -> None:
     Example:
       fairlead pool list
     """
-    from fairlead.service.reports import resources
-
-    with call.desk() as desk:
-        document = resources.list_pools(desk)
+    document = call.ask("pool_list")
     if call.json:
         print_json(document)
         return
@@ -57,10 +54,7 @@ def show(call: Call, name: str) -> None:
     Example:
       fairlead pool show anthropic
     """
-    from fairlead.service.reports import resources
-
-    with call.desk() as desk:
-        document = resources.show_pool(desk, name)
+    document = call.ask("pool_show", name=name)
     if call.json:
         print_json(document)
         return

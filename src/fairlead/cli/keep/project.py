@@ -63,10 +63,7 @@ def list_(call: Call) -> None:
     Example:
       fairlead project list
     """
-    from fairlead.service import projects
-
-    with call.desk() as desk:
-        document = projects.list_projects(desk)
+    document = call.ask("project_list")
     if call.json:
         print_json(document)
         return
@@ -86,10 +83,7 @@ def show(call: Call, name: str) -> None:
     Example:
       fairlead project show web
     """
-    from fairlead.service import projects
-
-    with call.desk() as desk:
-        document = projects.show_project(desk, name)
+    document = call.ask("project_show", name=name)
     if call.json:
         print_json(document)
     else:
@@ -108,10 +102,7 @@ def add(call: Call, /, name: str, **given: Any) -> None:
     Example:
       fairlead project add web --weight 3 --repo ~/src/web --prefix web-
     """
-    from fairlead.service import projects
-
-    with call.desk() as desk:
-        document = projects.add_project(desk, name, _values(given))
+    document = call.ask("project_add", name=name, values=_values(given))
     if call.json:
         print_json(document)
         return
@@ -131,10 +122,7 @@ def change(call: Call, /, name: str, **given: Any) -> None:
     Example:
       fairlead project set web --weight 2 --max-in-flight none
     """
-    from fairlead.service import projects
-
-    with call.desk() as desk:
-        document = projects.set_project(desk, name, _values(given))
+    document = call.ask("project_set", name=name, values=_values(given))
     if call.json:
         print_json(document)
     else:
@@ -152,10 +140,7 @@ def remove(call: Call, name: str) -> None:
     Example:
       fairlead project remove web
     """
-    from fairlead.service import projects
-
-    with call.desk() as desk:
-        document = projects.remove_project(desk, name)
+    document = call.ask("project_remove", name=name)
     if call.json:
         print_json(document)
     else:

@@ -35,10 +35,7 @@ def list_(call: Call) -> None:
     Example:
       fairlead worker list
     """
-    from fairlead.service.reports import resources
-
-    with call.desk() as desk:
-        document = resources.list_workers(desk)
+    document = call.ask("worker_list")
     if call.json:
         print_json(document)
         return
@@ -60,10 +57,7 @@ def show(call: Call, name: str) -> None:
     Example:
       fairlead worker show box1
     """
-    from fairlead.service.reports import resources
-
-    with call.desk() as desk:
-        document = resources.show_worker(desk, name)
+    document = call.ask("worker_show", name=name)
     if call.json:
         print_json(document)
         return

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
 from fairlead.cli.options import Call, common, pass_call
 from fairlead.cli.output import json_safe, print_json, write
-from fairlead.service.desk import Desk
-from fairlead.service.reports import events
 
 #: How many events people see unless they ask for more, and before they follow.
 ROWS_SHOWN, BEFORE_FOLLOWING = 50, 10
+#: How many events one document holds unless more are asked for.
+PAGE = 1000
 
 
 @click.command("events")
@@ -35,12 +37,11 @@ def command(
       fairlead events --task t4
       fairlead events --follow --after 0 --json
     """
-    with call.desk() as desk:
-        if follow:
-            _follow(call, desk, after, task)
-            return
-        shown = events.PAGE if call.json else ROWS_SHOWN
-        document = events.page(desk, after, task, limit or shown)
+    if follow:
+        _follow(call, after, task)
+        return
+    shown = PAGE if call.json else ROWS_SHOWN
+    document = call.ask("events", cursor=after, task=task, limit=limit or shown)
     if call.json:
         print_json(document)
         return
@@ -50,15 +51,32 @@ def command(
     write("\n".join(lines or ["nothing has happened"]) + "\n")
 
 
-def _follow(call: Call, desk: Desk, after: int | None, task: str | None) -> None:
+def _follow(call: Call, after: int | None, task: str | None) -> None:
     from fairlead.cli.look.events_text import event_line
 
     if after is None:
-        before = [] if call.json else events.page(desk, None, task, BEFORE_FOLLOWING)["events"]
-        after = before[0]["number"] - 1 if before else events.newest(desk)
-    for each in events.follow(desk, after, task):
+        after = call.ask("events", limit=1)["cursor"]
+        before = [] if call.json else _newest(call, task)
+        after = before[0]["number"] - 1 if before else after
+    for each in _coming(call, after, task):
         if call.json:
             write(json_safe(json.dumps(each, ensure_ascii=False)) + "\n")
         else:
             write(event_line(each, None, task=task is None) + "\n")
         sys.stdout.flush()
+
+
+def _newest(call: Call, task: str | None) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = call.ask("events", task=task, limit=BEFORE_FOLLOWING)["events"]
+    return found
+
+
+def _coming(call: Call, after: int, task: str | None) -> Iterator[dict[str, Any]]:
+    """Every event after a number, and those that come."""
+    if call.server is not None:
+        yield from call.remote().events(after, task)
+        return
+    from fairlead.service.reports import events
+
+    with call.desk() as desk:
+        yield from events.follow(desk, after, task)

@@ -14,6 +14,8 @@ from fairlead.model.errors import Invalid
 from fairlead.service import plans
 
 if TYPE_CHECKING:
+    from fairlead.model.plan import Plan
+    from fairlead.policy.policy import Policy
     from fairlead.service.scenario import Scenario
 
 
@@ -46,6 +48,7 @@ def command(call: Call, scenario: str | None, check: bool, planner: str) -> int:
             raise Invalid("--check and --planner need a scenario", hint, code="usage")
         _plan_queue(call)
         return 0
+    call.here()
     situation = read_scenario(call, scenario)
     plan = plans.plan_scenario(situation, planner)
     differences = plans.check_scenario(situation, plan) if check else []
@@ -64,17 +67,29 @@ def command(call: Call, scenario: str | None, check: bool, planner: str) -> int:
 
 def _plan_queue(call: Call) -> None:
     """The plan that a cycle would make now."""
-    from fairlead.service import rounds
-
-    with call.desk() as desk:
-        if call.json:
-            print_json(rounds.plan(desk))
-            return
-        with desk.store.read() as reading:
-            _, plan, policy = rounds.preview(desk, reading)
+    if call.json:
+        print_json(call.ask("plan"))
+        return
+    plan, policy = _plan_there(call) if call.server is not None else _plan_here(call)
     from fairlead.cli.look.plan_text import plan_text
 
     write(plan_text(plan, policy) + "\n")
+
+
+def _plan_here(call: Call) -> tuple[Plan, Policy]:
+    from fairlead.service import rounds
+
+    with call.desk() as desk, desk.store.read() as reading:
+        _, plan, policy = rounds.preview(desk, reading)
+    return plan, policy
+
+
+def _plan_there(call: Call) -> tuple[Plan, Policy]:
+    from fairlead.cli.look.plan_told import plan_told
+    from fairlead.policy.policy import Policy
+
+    plan, rules = plan_told(call.ask("plan")), call.ask("policy_show")
+    return plan, Policy.parse(rules["policy"], str(call.server))
 
 
 def read_scenario(call: Call, name: str) -> Scenario:

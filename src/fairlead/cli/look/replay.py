@@ -10,7 +10,6 @@ from fairlead.cli.options import Call, common, pass_call
 from fairlead.cli.output import count, listed, paint, print_json, safe, table, until_text, write
 from fairlead.model.errors import Invalid
 from fairlead.model.instant import Instant, parse_instant
-from fairlead.service import decisions
 from fairlead.service.plans import PLANNERS
 
 #: How many decisions `--list` shows.
@@ -43,11 +42,13 @@ def command(
     """
     if decision is not None and (every or listing):
         raise Invalid("a decision and --all or --list were given", "Keep one.", code="usage")
-    with call.desk() as desk:
-        if listing:
-            _list(call, decisions.listing(desk, after, LISTED))
-            return 0
-        document = decisions.replay(desk, decision, planner)
+    if listing:
+        _list(call, call.ask("decisions", cursor=after, limit=LISTED))
+        return 0
+    if decision is None and call.server is not None:
+        hint = "Name one: fairlead replay 12. `fairlead replay --list` shows them."
+        raise Invalid("all decisions: not over a URL", hint, code="usage")
+    document = call.ask("replay", number=decision, planner=planner)
     if call.json:
         print_json(document)
     else:

@@ -24,10 +24,9 @@ def command(call: Call, since: str | None, plot: str | None) -> None:
       fairlead stats --since 7d
       fairlead stats --plot week.svg
     """
-    from fairlead.service.reports.stats import stats
-
-    with call.desk() as desk:
-        document = stats(desk, None if since is None else ago(since, desk.now()))
+    if since is not None:
+        ago(since, call.clock.now())  # a mistake is named as it was typed
+    document = call.ask("stats", since=since)
     if plot is not None:
         from fairlead.cli.look.plot import draw
 

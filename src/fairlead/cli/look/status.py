@@ -18,16 +18,15 @@ def command(call: Call) -> None:
     Example:
       fairlead status
     """
-    from fairlead.service.reports.status import status
-
-    with call.desk() as desk:
-        document = status(desk)
+    document = call.ask("status")
     if call.json:
         print_json(document)
         return
     from fairlead.cli.look.status_text import status_text
 
     write(status_text(document) + "\n")
+    if call.server is not None:
+        return
     queued = document["queued"]
     unattended = not document["running"] and not (call.folder / "daemon.json").exists()
     if unattended and queued["ready"] > queued["held"]:

@@ -21,10 +21,8 @@ def command(call: Call, since: str) -> None:
       fairlead summary
       fairlead summary --since 2d
     """
-    from fairlead.service.reports.summary import summary
-
-    with call.desk() as desk:
-        document = summary(desk, ago(since, desk.now()))
+    ago(since, call.clock.now())  # a mistake is named as it was typed
+    document = call.ask("summary", since=since)
     if call.json:
         print_json(document)
         return

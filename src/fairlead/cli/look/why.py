@@ -24,21 +24,26 @@ def command(call: Call, task: str, scenario: str | None) -> None:
       fairlead why --scenario examples/balanced.toml review-2
     """
     if scenario is not None:
+        call.here()
         situation = read_scenario(call, scenario)
         answer = plans.why_document(plans.why_scenario(situation, task))
         kind = next(each.kind for each in situation.tasks if each.id == task)
         now = situation.now
     else:
-        from fairlead.service import whys
-
-        with call.desk() as desk:
-            answer, now = whys.why(desk, task), desk.now()
-            with desk.store.read() as reading:
-                kept = reading.task(task)
-        kind = kept.kind if kept else ""
+        answer, now = call.ask("why", task=task), call.clock.now()
+        kind = "" if call.json else _kind(call, task)
     if call.json:
         print_json(answer)
         return
     from fairlead.cli.look.why_text import why_text
 
     write(why_text(answer, kind, now) + "\n")
+
+
+def _kind(call: Call, task: str) -> str:
+    """The task's kind, whose score has its name."""
+    if call.server is not None:
+        return str(call.ask("show", task=task)["task"]["kind"])
+    with call.desk() as desk, desk.store.read() as reading:
+        kept = reading.task(task)
+    return kept.kind if kept else ""

@@ -7,6 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.look.plan_text import parts_text, reason_text, share_text
+from fairlead.cli.look.plan_told import hold_told
 from fairlead.cli.output import in_seconds, listed, paint, safe, until_text, wrapped
 from fairlead.cli.queue.text import ordinal
 from fairlead.model.instant import parse_instant
@@ -18,16 +19,11 @@ if TYPE_CHECKING:
 
 def why_text(answer: dict[str, Any], kind: str, now: Instant) -> str:
     """The whole answer, part by part; `kind` is the task's."""
-    holds = [_hold(each) for each in answer["holds"]]
+    holds = [hold_told(each) for each in answer["holds"]]
     parts = [_verdict(answer), _holds(holds, now), _place(answer, kind)]
     if holds:
         parts.append(_changes(answer, now))
     return "\n\n".join(part for part in parts if part)
-
-
-def _hold(told: dict[str, Any]) -> Hold:
-    until = None if told["until"] is None else parse_instant(told["until"])
-    return Hold(told["gate"], told["code"], told["reason"], until, tuple(told["holders"]))
 
 
 def _verdict(answer: dict[str, Any]) -> str:

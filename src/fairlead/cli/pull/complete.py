@@ -9,9 +9,7 @@ import click
 
 from fairlead.cli.options import Call, common, pass_call
 from fairlead.cli.output import paint, print_json, safe, write
-from fairlead.cli.values import DOLLARS, TOKENS, read_text
-from fairlead.service import leases
-from fairlead.service.ending import Counters, Report
+from fairlead.cli.values import DOLLARS, TOKENS, Counters, read_text, used
 
 
 @click.command("complete")
@@ -31,9 +29,8 @@ def command(
       fairlead complete L7 --tokens input=12000,output=800 --cost 0.21
       fairlead complete L7 --result result.json
     """
-    told = Report(tokens, cost, result=None if result is None else read_result(result))
-    with call.desk() as desk:
-        document = leases.complete(desk, [lease], told)
+    came = None if result is None else read_result(result)
+    document = call.ask("complete", lease=lease, result=came, **used(tokens, cost))
     if call.json:
         print_json(document)
         return

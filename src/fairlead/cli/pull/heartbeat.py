@@ -7,7 +7,6 @@ import click
 from fairlead.cli.options import Call, common, pass_call
 from fairlead.cli.output import paint, print_json, safe, until_text, write
 from fairlead.model.instant import parse_instant
-from fairlead.service import leases
 
 
 @click.command("heartbeat")
@@ -21,8 +20,7 @@ def command(call: Call, lease: str) -> None:
     Example:
       fairlead heartbeat L7
     """
-    with call.desk() as desk:
-        document = leases.heartbeat(desk, lease)
+    document = call.ask("heartbeat", lease=lease)
     if call.json:
         print_json(document)
         return

@@ -9,8 +9,7 @@ import click
 from fairlead.cli.options import Call, common, pass_call
 from fairlead.cli.output import count, first_line, paint, print_json, safe, table, until_text, write
 from fairlead.cli.values import DURATION
-from fairlead.model.instant import parse_instant
-from fairlead.service import leases
+from fairlead.model.instant import SECOND, parse_instant
 
 if TYPE_CHECKING:
     from fairlead.model.instant import Instant
@@ -33,8 +32,7 @@ def command(
       fairlead lease --limit 1 --worker box1
       fairlead lease --label gpu --wait 30s --json
     """
-    with call.desk() as desk:
-        document = leases.lease(desk, limit, worker, labels, wait)
+    document = call.ask("lease", limit=limit, worker=worker, labels=labels, wait=wait / SECOND)
     if call.json:
         print_json(document)
     else:

@@ -6,7 +6,6 @@ import click
 
 from fairlead.cli.options import Call, common, pass_call
 from fairlead.cli.output import count, listed, paint, print_json, safe, write
-from fairlead.service import leases
 
 
 @click.command("reclaim")
@@ -21,8 +20,7 @@ def command(call: Call) -> None:
     Example:
       fairlead reclaim
     """
-    with call.desk() as desk:
-        document = leases.reclaim(desk)
+    document = call.ask("reclaim")
     if call.json:
         print_json(document)
         return

@@ -6,18 +6,20 @@ import click
 
 from fairlead.cli.options import Call, common, pass_call
 from fairlead.cli.output import paint, print_json, safe, until_text, write
-from fairlead.cli.values import DOLLARS, SECONDS, TIME, TOKENS
+from fairlead.cli.values import DOLLARS, SECONDS, TIME, TOKENS, Counters, used
 from fairlead.model.errors import Invalid
-from fairlead.model.task import Status
-from fairlead.service import leases
-from fairlead.service.desk import Desk
-from fairlead.service.ending import Counters, Report
+from fairlead.model.instant import SECOND, parse_instant, show_instant
+
+#: How an attempt can end.
+OUTCOMES = (
+    "succeeded", "failed", "launch_failed", "throttled", "environment", "released", "canceled",
+)  # fmt: skip
 
 
 @click.command("release")
 @click.argument("lease", metavar="LEASE", envvar="FAIRLEAD_LEASE")
 @click.option("--failed", is_flag=True, help="The work failed: it uses up an attempt.")
-@click.option("--outcome", type=click.Choice(leases.OUTCOMES), help="How it ended.")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="How it ended.")
 @click.option("--reason", default="", metavar="TEXT", help="What went wrong; people see it.")
 @click.option("--retry-after", type=SECONDS, metavar="S", help="The provider's wait: 30 or 5m.")
 @click.option("--resets-at", type=TIME, help="When the provider's window opens again.")
@@ -47,13 +49,19 @@ def command(
       fairlead release L7 --outcome throttled --retry-after 30
     """
     ended = _outcome(failed, outcome, retry_after is not None or resets_at is not None)
-    told = Report(tokens, cost, reason, None, retry_after, resets_at)
-    with call.desk() as desk:
-        document = leases.release(desk, lease, ended, told)
-        if call.json:
-            print_json(document)
-        else:
-            write(_text(desk, document["task"]) + "\n")
+    document = call.ask(
+        "release",
+        lease=lease,
+        outcome=ended,
+        reason=reason,
+        retry_after=None if retry_after is None else retry_after / SECOND,
+        resets_at=None if resets_at is None else show_instant(resets_at),
+        **used(tokens, cost),
+    )
+    if call.json:
+        print_json(document)
+    else:
+        write(_text(call, document["task"]) + "\n")
 
 
 def _outcome(failed: bool, outcome: str | None, waits: bool) -> str:
@@ -65,14 +73,12 @@ def _outcome(failed: bool, outcome: str | None, waits: bool) -> str:
     return outcome or ("failed" if failed else "throttled" if waits else "released")
 
 
-def _text(desk: Desk, name: str) -> str:
+def _text(call: Call, name: str) -> str:
     """Where the task stands now, and until when."""
-    with desk.store.read() as reading:
-        task = reading.task(name)
-    assert task is not None
-    if task.status is Status.QUEUED:
-        wait = task.backoff_until
-        again = f"; tries again {until_text(wait, desk.now())}" if wait else ""
-        return safe(f"{name} is queued{again}")
-    why = f": {task.reason}" if task.reason else ""
-    return paint(safe(f"{name} is {task.status}{why}"), "yellow")
+    task = call.ask("show", task=name)["task"]
+    if task["status"] == "queued":
+        wait = task["backoff_until"]
+        until = until_text(parse_instant(wait), call.clock.now()) if wait else ""
+        return safe(f"{name} is queued{f'; tries again {until}' if until else ''}")
+    why = f": {task['reason']}" if task["reason"] else ""
+    return paint(safe(f"{name} is {task['status']}{why}"), "yellow")

@@ -6,9 +6,7 @@ import click
 
 from fairlead.cli.options import Call, common, pass_call
 from fairlead.cli.output import paint, print_json, safe, write
-from fairlead.cli.values import DOLLARS, TOKENS
-from fairlead.service import leases
-from fairlead.service.ending import Counters, Report
+from fairlead.cli.values import DOLLARS, TOKENS, Counters, used
 
 
 @click.command("report")
@@ -32,8 +30,7 @@ def command(
       fairlead report L7 --tokens input=12000,output=800 --cost 0.21
     """
     words = ": ".join(each for each in (progress, note) if each)
-    with call.desk() as desk:
-        document = leases.report(desk, lease, Report(tokens, cost), words)
+    document = call.ask("report", lease=lease, note=words, **used(tokens, cost))
     if call.json:
         print_json(document)
         return

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -15,10 +16,13 @@ from fairlead.model.errors import Invalid, TryLater
 
 if TYPE_CHECKING:
     from fairlead.intake.records import Records
-    from fairlead.service.desk import Desk
 
 #: What `--file` gives for every task itself.
 _ONE_ONLY = ("id", "title", "prompt", "command")
+#: How a server names one of many tasks.
+_NAMED = re.compile(r"task ([0-9]+): ")
+#: Kind and project of the only task, and whether it waits; None where nobody reads it.
+Look: TypeAlias = "tuple[str, str, bool] | None"
 
 
 class _BeforeCommand(click.Command):
@@ -69,35 +73,60 @@ def command(
       fairlead add --project web --kind review --need t1 -- make test
       fairlead add --file tasks.jsonl --group release --chain
     """
-    from fairlead.service import tasks
-
     given["command"] = context.meta.get("fairlead.command", ())
     fields = record(given, call.clock.now())
-    with call.desk() as desk:
-        records = _records(file, fields, chain)
-        defaults = fields if file else None
-        document = tasks.add(
-            desk, records, defaults=defaults, again=again, force=force, chain=chain, dry_run=dry_run
-        )
-        if desk.policy().capacity.mode == "direct" and not dry_run:
-            _start(desk, document)
-        if call.json:
-            print_json(document)
-        elif document["deferred"]:
-            print_error(TryLater(document["message"], document["hint"], "deferred"), False)
-        else:
-            _tell(desk, document)
+    records = _records(file, fields, chain)
+    how: dict[str, Any] = {"again": again, "force": force, "chain": chain, "dry_run": dry_run}
+    how["defaults"] = fields if file else None
+    add = _add_there if call.server is not None else _add_here
+    document, look = add(call, records, how)
+    if call.json:
+        print_json(document)
+    elif document["deferred"]:
+        print_error(TryLater(document["message"], document["hint"], "deferred"), False)
+    else:
+        _tell(document, look)
     return TryLater.exit_code if document["deferred"] else 0
 
 
-def _start(desk: Desk, document: dict[str, Any]) -> None:
-    """Direct mode: what was added starts at once."""
-    from fairlead.daemon.direct import start_direct
+def _add_here(call: Call, records: Records, how: dict[str, Any]) -> tuple[dict[str, Any], Look]:
+    """Add to the home folder; in direct mode what was added starts at once."""
+    from fairlead.service.operations import answer
 
-    started = start_direct(desk, [row["id"] for row in document["tasks"] if row["created"]])
-    for row in document["tasks"]:
-        if row["id"] in started:
-            row |= {"status": "running", "position": None}
+    with call.desk() as desk:
+        document = answer(desk, "add", tasks=records, **how)
+        if desk.policy().capacity.mode == "direct":
+            from fairlead.daemon.direct import start_added
+
+            start_added(desk, document)
+        placed = None
+        if len(document["tasks"]) == 1 and not call.json:
+            with desk.store.read() as reading:
+                placed = reading.placed(document["tasks"][0]["id"])
+    if placed is None:  # a dry run, or many
+        return document, None
+    return document, (placed.task.kind, placed.task.project, bool(placed.wait))
+
+
+def _add_there(call: Call, records: Records, how: dict[str, Any]) -> tuple[dict[str, Any], Look]:
+    """Add at the server; a task that it refuses is named by its line."""
+    try:
+        document = call.ask("add", tasks=records.rows, **how)
+    except Invalid as error:
+        at = _NAMED.match(error.message)
+        if at is None:
+            raise
+        where = records.where(int(at[1]) - 1)
+        raise Invalid(where + error.message[at.end() :], error.hint, error.error_code) from None
+    rows = document["tasks"]
+    if call.json or len(rows) != 1 or not rows[0]["created"] or how["dry_run"]:
+        return document, None
+    task = call.ask("show", task=rows[0]["id"])["task"]
+    return document, (
+        task["kind"],
+        task["project"],
+        not task["ready"] and task["status"] == "queued",
+    )
 
 
 def _records(file: str | None, fields: dict[str, Any], chain: bool) -> Records:
@@ -126,10 +155,10 @@ def _text(file: str) -> str:
         raise Invalid(f"{file}: not UTF-8 text", "Give a JSONL file.") from error
 
 
-def _tell(desk: Any, document: dict[str, Any]) -> None:
+def _tell(document: dict[str, Any], look: Look) -> None:
     from fairlead.cli.queue.text import added_text
 
-    write(added_text(desk, document) + "\n")
+    write(added_text(document, look) + "\n")
     warnings = [row["warning"] for row in document["tasks"] if "warning" in row]
     if warnings:
         warn(warnings[-1])

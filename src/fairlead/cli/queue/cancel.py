@@ -24,10 +24,7 @@ def command(call: Call, ids: tuple[str, ...], tree: bool, group: str | None, rea
       fairlead cancel t4 --tree --reason "not wanted any more"
       fairlead cancel --group release
     """
-    from fairlead.service import tasks
-
-    with call.desk() as desk:
-        document = tasks.cancel(desk, ids, tree=tree, group=group, reason=reason)
+    document = call.ask("cancel", ids=ids, tree=tree, group=group, reason=reason)
     if call.json:
         print_json(document)
         return

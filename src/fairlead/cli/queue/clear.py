@@ -29,17 +29,13 @@ def command(call: Call, scope: str, yes: bool, dry_run: bool) -> None:
       fairlead clear project:web
       fairlead clear --yes
     """
-    from fairlead.service import queue
-
-    with call.desk() as desk:
-        document = queue.clear(desk, scope, dry_run=True)
-        if not document["count"] or dry_run:
-            _tell(call, document)
-            return
-        if not yes:
-            _ask(call, document)
-        document = queue.clear(desk, scope)
-    _tell(call, document)
+    document = call.ask("clear", scope=scope, dry_run=True)
+    if not document["count"] or dry_run:
+        _tell(call, document)
+        return
+    if not yes:
+        _ask(call, document)
+    _tell(call, call.ask("clear", scope=scope))
 
 
 def _ask(call: Call, document: dict[str, Any]) -> None:

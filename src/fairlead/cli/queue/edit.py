@@ -25,14 +25,11 @@ def command(call: Call, /, ids: tuple[str, ...], **given: Any) -> None:
       fairlead edit t4 t5 --priority 10
       fairlead edit t4 --not-before none --group release
     """
-    from fairlead.service import tasks
-
     changes = record(given, call.clock.now())
     cleared = {name: None if value == "none" else value for name, value in changes.items()}
     if changes.get("template") == "none":
         cleared["template"] = "none"  # the prompt as it is, not the project's template
-    with call.desk() as desk:
-        document = tasks.edit(desk, ids, cleared)
+    document = call.ask("edit", ids=ids, changes=cleared)
     if call.json:
         print_json(document)
         return

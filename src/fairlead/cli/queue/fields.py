@@ -8,6 +8,7 @@ import click
 
 from fairlead.cli.values import count, moment, pairs, read_text
 from fairlead.model.errors import Invalid
+from fairlead.model.instant import show_instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +85,8 @@ def record(given: dict[str, Any], now: Instant) -> dict[str, Any]:
     if "estimate_tokens" in held and held["estimate_tokens"] != "none":
         held["estimate_tokens"] = _option("--estimate", lambda: count(held["estimate_tokens"]))
     if "not_before" in held and held["not_before"] != "none":
-        held["not_before"] = _option("--not-before", lambda: moment(held["not_before"], now))
+        when = _option("--not-before", lambda: moment(held["not_before"], now))
+        held["not_before"] = show_instant(when)
     if given.get("command"):
         held["command"] = list(given["command"])
     return held

@@ -39,15 +39,12 @@ def command(
       fairlead list --held-by cap
       fairlead list --status parked --json
     """
-    from fairlead.service.reports.listing import list_tasks
-
     bound = limit if limit is not None or call.json else ROWS_SHOWN
     wanted = [each for given in status for each in given.split(",")]
-    with call.desk() as desk:
-        document = list_tasks(
-            desk, project=project, kind=kind, status=wanted, group=group, held_by=held_by,
-            after=after, limit=bound,
-        )  # fmt: skip
+    document = call.ask(
+        "list", project=project, kind=kind, status=wanted, group=group, held_by=held_by,
+        cursor=after, limit=bound,
+    )  # fmt: skip
     if call.json:
         print_json(document)
         return

@@ -25,10 +25,7 @@ def command(call: Call, scope: str, reason: str) -> None:
       fairlead pause
       fairlead pause project:web --reason "release day"
     """
-    from fairlead.service import queue
-
-    with call.desk() as desk:
-        document = queue.pause(desk, scope, reason)
+    document = call.ask("pause", scope=scope, reason=reason)
     if call.json:
         print_json(document)
         return

@@ -23,10 +23,7 @@ def command(call: Call, scope: str) -> None:
       fairlead resume
       fairlead resume project:web
     """
-    from fairlead.service import queue
-
-    with call.desk() as desk:
-        document = queue.resume(desk, scope)
+    document = call.ask("resume", scope=scope)
     if call.json:
         print_json(document)
         return

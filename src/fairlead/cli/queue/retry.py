@@ -21,10 +21,7 @@ def command(call: Call, ids: tuple[str, ...]) -> None:
     Example:
       fairlead retry t4
     """
-    from fairlead.service import tasks
-
-    with call.desk() as desk:
-        document = tasks.retry(desk, ids)
+    document = call.ask("retry", ids=ids)
     if call.json:
         print_json(document)
         return

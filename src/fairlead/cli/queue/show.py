@@ -19,10 +19,7 @@ def command(call: Call, task: str) -> None:
     Example:
       fairlead show t4
     """
-    from fairlead.service.reports import listing
-
-    with call.desk() as desk:
-        document = listing.show(desk, task)
+    document = call.ask("show", task=task)
     if call.json:
         print_json(document)
         return

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fairlead.model.instant import Instant
-    from fairlead.service.desk import Desk
 
 #: Status -> its colour.
 TINT = {
@@ -36,14 +35,14 @@ TINT = {
 TITLE_MAX = 26
 
 
-def added_text(desk: Desk, document: dict[str, Any]) -> str:
-    """What was added, and when its turn is."""
+def added_text(document: dict[str, Any], look: tuple[str, str, bool] | None) -> str:
+    """What was added, and when its turn is. `look`: kind and project of one, and if it waits."""
     rows = document["tasks"]
     would = "would be " if document.get("dry_run") else ""
     new = [row for row in rows if row["created"]]
     known = [row for row in rows if not row["created"]]
     if len(rows) == 1:
-        return _one(desk, rows[0], would)
+        return _one(rows[0], look)
     parts = []
     if new:
         names = [row["id"] for row in new]
@@ -55,18 +54,16 @@ def added_text(desk: Desk, document: dict[str, Any]) -> str:
     return safe("; ".join(parts) or "nothing to add")
 
 
-def _one(desk: Desk, row: dict[str, Any], would: str) -> str:
+def _one(row: dict[str, Any], look: tuple[str, str, bool] | None) -> str:
     name = row["id"]
     if not row["created"]:
         again = " (put back)" if row["status"] == "queued" and row.get("again") else ""
         return safe(f"{name} is known already: {row['status']}{again}")
-    with desk.store.read() as reading:
-        placed = reading.placed(name)
-    if placed is None:  # a dry run
+    if look is None:  # a dry run
         return safe(f"{name} would be added{place(row['position'])}")
-    task = placed.task
-    waits = ": waits" if placed.wait else place(row["position"])
-    return safe(f"{would}added {name} ({task.kind}, {task.project}){waits}")
+    kind, project, waits = look
+    turn = ": waits" if waits else place(row["position"])
+    return safe(f"added {name} ({kind}, {project}){turn}")
 
 
 def place(position: int | None) -> str:

@@ -13,8 +13,6 @@ from fairlead.cli.output import print_json, safe, write
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.service.desk import Desk
-
 
 @click.command("logs")
 @click.argument("task", metavar="ID")
@@ -31,25 +29,24 @@ def command(call: Call, task: str, follow: bool, attempt: int | None, errors: bo
       fairlead logs t12 -f
       fairlead logs t12 --attempt 1 --stderr
     """
-    from fairlead.service import logs
-
     stream = "stderr" if errors else "stdout"
-    with call.desk() as desk:
-        if call.json:
-            path = logs.log_path(desk, task, attempt, stream)
-            text = logs.read(desk, task, attempt, stream)
-            number = int(path.parent.name)
-            found = {"task": task, "attempt": number, "stream": stream, "text": text}
-            print_json({"schema": "fairlead/1", **found})
-            return
-        whole = logs.follow if follow else _whole
-        parts = whole(desk, task, attempt, stream)
-        for part in parts:
-            write("\n".join(safe(line) for line in part.split("\n")))
-            sys.stdout.flush()
+    if call.json:
+        print_json(call.ask("logs", task=task, attempt=attempt, stream=stream))
+        return
+    for part in _parts(call, task, attempt, stream, follow):
+        write("\n".join(safe(line) for line in part.split("\n")))
+        sys.stdout.flush()
 
 
-def _whole(desk: Desk, task: str, attempt: int | None, stream: str) -> Iterator[str]:
+def _parts(call: Call, task: str, attempt: int | None, stream: str, follow: bool) -> Iterator[str]:
+    """The log from its start; with `follow`, until the attempt has ended."""
+    if call.server is not None:
+        yield from call.remote().log(task, attempt, stream, follow)
+        return
     from fairlead.service import logs
 
-    yield logs.read(desk, task, attempt, stream)
+    with call.desk() as desk:
+        if follow:
+            yield from logs.follow(desk, task, attempt, stream)
+        else:
+            yield logs.read(desk, task, attempt, stream)
