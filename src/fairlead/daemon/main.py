@@ -18,6 +18,7 @@ from fairlead.daemon.launch import Launcher, LaunchFailed
 from fairlead.daemon.lock import HomeLock
 from fairlead.daemon.notices import Notices
 from fairlead.daemon.settle import Settler
+from fairlead.daemon.sources import Sources
 from fairlead.daemon.watch import watch_writes
 from fairlead.executors import executor_named
 from fairlead.executors.process import reap
@@ -71,6 +72,7 @@ class Daemon:
         self.crew = Crew(self._selector)
         self._settler = Settler(desk)
         self._notices = Notices(desk, say)
+        self._sources = Sources(desk, say, self._selector, what)
         self._was_empty = True
         self.policy: Policy = desk.policy()  # a bad file starts nothing
         self.plan: Plan | None = None
@@ -104,6 +106,7 @@ class Daemon:
             self.cycle.close()
             self._settler.close()
             self._take_launched()
+            self._sources.close(hurry=bool(self.stopping))
             self._notices.close()
             self._executor.close()
             lock.release()
@@ -129,6 +132,11 @@ class Daemon:
                 self.say(f"{word}: {', '.join(tasks)}")
         if found.lost:
             self.say(f"lost: {', '.join(found.lost)}")
+        self._sources.begin()
+        while self._what == "run" and self._sources.reading and not self.stopping:
+            for key, _ in self._selector.select(LOOK_SECONDS):
+                self._noticed(key)
+            self._sources.look()
 
     def _loop(self, wish: Wish) -> None:
         cycles = 0
@@ -149,8 +157,11 @@ class Daemon:
             self._settle_ended()
             self._watch_progress()
             self._watch_changes()
+            if self._sources.look():
+                self._dirty = True
             if may_start and self._plan_is_due():
                 self._plan(wish)
+            self._sources.tell()
         except TryLater as error:  # busy is not the same as nothing to do: soon again
             self._complain(error.message)
             self._dirty = True
@@ -216,7 +227,7 @@ class Daemon:
         if monotonic() < self._restless_until:  # a write has begun; its commit follows
             return NOTICE_SECONDS / 5
         wake_at = self.plan.wake_at if self.plan else None
-        left = end - monotonic()
+        left = min(end - monotonic(), self._sources.due_in())
         if wake_at is not None:
             left = min(left, (wake_at - self.desk.now()) / SECOND)
         return max(0.0, left)
@@ -224,11 +235,15 @@ class Daemon:
     def _time_has_come(self, end: float) -> bool:
         if monotonic() >= end or self.desk.store.stamp() != self._stamp:
             return True
+        if not self._sources.due_in():
+            return True
         wake_at = self.plan.wake_at if self.plan else None
         return wake_at is not None and self.desk.now() >= wake_at
 
     def _noticed(self, key: selectors.SelectorKey) -> None:
-        if key.data is None:
+        if callable(key.data):
+            key.data()
+        elif key.data is None:
             os.read(key.fd, 4096)
             self._restless_until = monotonic() + RESTLESS_SECONDS
         else:

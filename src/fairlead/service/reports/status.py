@@ -44,10 +44,10 @@ def status(desk: Desk) -> dict[str, Any]:
             "parked": sum(each.count for each in tallies if each.status is Status.PARKED),
             "running": running_rows(reading, policy),
             "by_hold": by_hold(plan.holds),
-            "holds": [held.document() for held in _first(plan.holds)],
+            "holds": [held.document() for held in first_holds(plan.holds)],
             "pools": pool_rows(desk, reading, policy),
             "budgets": budgets,
-            "warnings": warnings(desk, snapshot, plan, policy, budgets),
+            "warnings": warnings(desk, snapshot, plan, policy, budgets) + sources(desk, reading),
             "last_cycle": _cycle(reading),
             "wake_at": shown(plan.wake_at),
         }
@@ -181,6 +181,15 @@ def warnings(
     return found
 
 
+def sources(desk: Desk, reading: Reading) -> list[dict[str, Any]]:
+    """Configured work sources that could not be asked."""
+    if not desk.settings.source:
+        return []
+    from fairlead.service.sourcing import syncing
+
+    return [_warning("source", message) for message in syncing.warnings(desk, reading)]
+
+
 def _weightless(snapshot: Snapshot, plan: Plan) -> list[dict[str, Any]]:
     """A project of weight 0 gets nothing while the others keep everything full."""
     if plan.room.free != 0:
@@ -195,7 +204,7 @@ def _warning(code: str, message: str) -> dict[str, Any]:
     return {"code": code, "message": message}
 
 
-def _first(holds: tuple[Held, ...], most: int = 50) -> list[Held]:
+def first_holds(holds: tuple[Held, ...], most: int = 50) -> list[Held]:
     """The holds that keep most, one of each sentence."""
     merged: dict[tuple[str, str], Held] = {}
     for held in holds:

@@ -16,7 +16,7 @@ from fairlead.service.reports.documents import dollars, shown, title_of
 from fairlead.service.reports.listing import every
 from fairlead.service.reports.past import Past, ended_since, seconds, spread
 from fairlead.service.reports.pauses import live_pauses
-from fairlead.service.reports.status import budget_rows, queued, warnings
+from fairlead.service.reports.status import budget_rows, queued, sources, warnings
 from fairlead.store.base import Filter, Reading
 
 SINCE = 12 * HOUR
@@ -33,6 +33,7 @@ def summary(desk: Desk, since: Instant | None = None) -> dict[str, Any]:
         past = ended_since(reading, policy, start)
         parked = [each.task for each in every(reading, Filter(status=(Status.PARKED,)))]
         wrong = warnings(desk, snapshot, plan, policy, budget_rows(snapshot, policy, plan))
+        wrong += sources(desk, reading)
         pools = [each for each in live_pauses(reading) if each.scope.startswith("pool:")]
         used = _used(reading, policy, start)
         tallies = reading.tallies()
