@@ -108,8 +108,9 @@ class Router:
         if group is None:
             group = self.groups[name] = Group(name)
             self.new_groups.append(group)
-        if not has_priority and group.priority is not None:
-            whole["priority"] = group.priority
+        priority = None if has_priority else group_priority(self.groups, name)
+        if priority is not None:
+            whole["priority"] = priority
 
     def _check_workspace(self, whole: dict[str, Any]) -> None:
         project = self.project(whole["project"])
@@ -136,3 +137,16 @@ class Router:
         parent = whole.get("parent")
         absent = artifacts.missing(whole["artifacts"], self.home, parent, project)
         whole["artifacts_missing"] = absent
+
+
+def group_priority(groups: Mapping[str, Group], name: str) -> int | None:
+    """The priority of a group: its own, else that of the nearest group above it that has one."""
+    above: str | None = name
+    seen: set[str] = set()
+    while above is not None and above in groups and above not in seen:
+        seen.add(above)
+        group = groups[above]
+        if group.priority is not None:
+            return group.priority
+        above = group.parent
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from fairlead.model.record import dataclass
@@ -54,6 +55,18 @@ class Group:
     parent: str | None = None
     priority: int | None = None  # of its tasks that name none, and of groups under it
     title: str = ""
+
+
+def groups_under(groups: Mapping[str, Group], name: str) -> list[str]:
+    """A group and all groups under it."""
+    below: dict[str, list[str]] = {}
+    for each in groups.values():
+        if each.parent is not None:
+            below.setdefault(each.parent, []).append(each.name)
+    found = [name]
+    for above in found:
+        found += [each for each in below.get(above, ()) if each not in found]
+    return found
 
 
 def charge(tokens: int, weight: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fairlead.lifecycle.retry import half_open_at
@@ -10,6 +11,7 @@ from fairlead.lifecycle.transitions import IllegalTransition
 from fairlead.model.event import Event, Happening
 from fairlead.model.frozen import changed
 from fairlead.model.instant import Instant
+from fairlead.model.project import Group, groups_under
 from fairlead.model.snapshot import waits_of
 from fairlead.model.task import Lease, Status, Task
 from fairlead.planner import readiness
@@ -20,6 +22,7 @@ from fairlead.store.base import Filter, Placed, Reading, Writing
 STORY_LENGTH = 10
 _ENDED = (Status.DONE, Status.PARKED, Status.CANCELED)
 _DEAD = (Status.PARKED, Status.CANCELED)
+_OPEN = (Status.QUEUED, Status.LEASED, Status.RUNNING, Status.PARKED)
 #: The rules of readiness by which tasks are placed until a round has seen others.
 _FIRST_RULES = ["done", "hold"]
 _MIXED = ["mixed"]
@@ -90,21 +93,23 @@ class Journal:
     def close(self) -> None:
         """Write everything; tasks that waited for what has ended are placed anew."""
         self._write()
+        all_ended: list[str] = []
         while self._ended:
             ended, self._ended = self._ended, []
             for name in ended:
                 self._follow(name)
             self._write()
-            self._tell_groups(ended)
+            all_ended += ended
+        if all_ended:
+            self._tell_groups(all_ended)
 
     def _tell_groups(self, ended: list[str]) -> None:
-        """A group is done when nothing of it is unfinished."""
+        """Groups that are done now, each once, and after those under it."""
         tasks = self.tx.tasks(ended).values()
-        done = {each.group for each in tasks if each.group and each.status is Status.DONE}
-        open_ones = (Status.QUEUED, Status.LEASED, Status.RUNNING, Status.PARKED)
-        for group in sorted(name for name in done if name is not None):
-            if not self.tx.listing(Filter(status=open_ones, group=group), limit=1):
-                self.tx.log([Event(0, self.now, "group_done", data={"group": group})])
+        touched = {each.group for each in tasks if each.group and each.status.final}
+        for group in groups_done(self.tx, sorted(filter(None, touched))):
+            told = {"group": group.name, "title": group.title}
+            self.tx.log([Event(0, self.now, "group_done", data=told)])
 
     def settle(self, task: Task) -> Placed:
         """Place a queued task; one that has just become ready is ready since now, or its timer."""
@@ -141,6 +146,28 @@ class Journal:
                     self.happen(task, Happening.CANCEL, detail=f"upstream {name} is {status}")
                     return
         self.keep(task)
+
+
+def groups_done(reading: Reading, names: Iterable[str]) -> list[Group]:
+    """Of these groups and those above them: of which all is over, and something was done."""
+    done: dict[str, Group] = {}
+    for name in names:
+        if not reading.listing(Filter(status=_OPEN, group=name), limit=1):
+            groups = reading.groups()
+            here = groups.get(name)
+            while here is not None and here.name not in done and _is_done(reading, here, groups):
+                done[here.name] = here
+                here = groups.get(here.parent or "")
+    return list(done.values())
+
+
+def _is_done(reading: Reading, group: Group, groups: Mapping[str, Group]) -> bool:
+    under = groups_under(groups, group.name)
+
+    def any_of(*statuses: Status) -> bool:
+        return any(reading.listing(Filter(status=statuses, group=each), limit=1) for each in under)
+
+    return not any_of(*_OPEN) and any_of(Status.DONE)
 
 
 def ready_at(task: Task, now: Instant) -> Task:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,9 +12,6 @@ from fairlead.cli.options import Call, common, pass_call
 from fairlead.cli.output import print_error, print_json, table, write
 from fairlead.cli.values import read_text
 from fairlead.model.errors import Invalid, TryLater
-
-if TYPE_CHECKING:
-    from fairlead.service.desk import Desk
 
 
 @click.group("group")
@@ -62,10 +59,7 @@ def show(call: Call, name: str) -> None:
     Example:
       fairlead group show release
     """
-    from fairlead.service.reports import groups
-
-    with call.desk() as desk:
-        document = groups.show_group(desk, name)
+    document = call.ask("group_show", name=name)
     if call.json:
         print_json(document)
     else:
@@ -82,7 +76,7 @@ def show(call: Call, name: str) -> None:
 @click.option("--dry-run", is_flag=True, help="With --file: say what would be added.")
 @common
 @pass_call
-def add(call: Call, name: str, file: str | None, dry_run: bool, **given: Any) -> int:
+def add(call: Call, /, name: str, file: str | None, **given: Any) -> int:
     """A new group. Adding a task to a group makes it too.
 
     With --file a whole tree is added, all or nothing: {title, priority, tasks = [...], groups =
@@ -94,18 +88,14 @@ def add(call: Call, name: str, file: str | None, dry_run: bool, **given: Any) ->
       fairlead group add login --parent release
       fairlead group add release --file release.toml --dry-run
     """
-    from fairlead.service.grouping import keeping
+    tree = None
+    if file is not None:
+        from fairlead.intake.tree import parse_tree
 
-    project = given.pop("project")
-    if file is None and (project or dry_run):
+        tree = parse_tree(read_text(file, "tree"), "stdin" if file == "-" else file)
+    elif given["project"] or given["dry_run"]:
         raise Invalid("--project and --dry-run need --file", "Give a tree.", code="usage")
-    with call.desk() as desk:
-        if file is None:
-            document = keeping.add_group(desk, name, **given)
-        else:
-            document = _tree(
-                desk, name, file, {"project": project} if project else {}, dry_run, given
-            )
+    document = call.ask("group_add", name=name, tree=tree, **given)
     if call.json:
         print_json(document)
     elif document.get("deferred"):
@@ -113,22 +103,6 @@ def add(call: Call, name: str, file: str | None, dry_run: bool, **given: Any) ->
     else:
         write(added_text(name, document) + "\n")
     return TryLater.exit_code if document.get("deferred") else 0
-
-
-def _tree(
-    desk: Desk,
-    name: str,
-    file: str,
-    defaults: dict[str, Any],
-    dry_run: bool,
-    given: dict[str, Any],
-) -> dict[str, Any]:
-    from fairlead.intake.tree import parse_tree
-    from fairlead.service.grouping.trees import add_tree
-
-    tree = parse_tree(read_text(file, "tree"), "stdin" if file == "-" else file)
-    values = {key: value for key, value in given.items() if value is not None}
-    return add_tree(desk, name, tree | values, defaults=defaults, dry_run=dry_run)
 
 
 @command.command("set")
@@ -150,8 +124,6 @@ def change(
     Example:
       fairlead group set release --priority 10
     """
-    from fairlead.service.grouping import keeping
-
     values: dict[str, Any] = {}
     if parent is not None:
         values["parent"] = None if parent == "none" else parent
@@ -159,8 +131,7 @@ def change(
         values["priority"] = None if priority == "none" else number("priority", priority)
     if title is not None:
         values["title"] = title
-    with call.desk() as desk:
-        document = keeping.set_group(desk, name, values)
+    document = call.ask("group_set", name=name, values=values)
     if call.json:
         print_json(document)
     else:

@@ -337,19 +337,31 @@ def group_show(desk: Desk, name: str) -> Document:
 
 
 def group_add(
-    desk: Desk, name: str, *, parent: str | None = None, priority: int | None = None
+    desk: Desk,
+    name: str,
+    *,
+    parent: str | None = None,
+    priority: int | None = None,
+    title: str | None = None,
+    tree: Mapping[str, Any] | None = None,
+    project: str | None = None,
+    dry_run: bool = False,
 ) -> Document:
-    """A new group."""
-    from fairlead.service.reports import groups
+    """A new group; with a tree its tasks and the groups under it too, all or none."""
+    from fairlead.service.grouping import keeping, trees
 
-    return groups.add_group(desk, name, parent, priority)
+    if tree is None:
+        return keeping.add_group(desk, name, parent, priority, title)
+    given = {"parent": parent, "priority": priority, "title": title}
+    whole = {**tree, **{key: value for key, value in given.items() if value is not None}}
+    return trees.add_tree(desk, name, whole, project=project, dry_run=dry_run)
 
 
 def group_set(desk: Desk, name: str, values: Mapping[str, Any]) -> Document:
-    """Change a group's parent or priority; null takes it away."""
-    from fairlead.service.reports import groups
+    """Change a group's parent, priority or title; null takes it away."""
+    from fairlead.service.grouping import keeping
 
-    return groups.set_group(desk, name, values)
+    return keeping.set_group(desk, name, values)
 
 
 def pool_list(desk: Desk) -> Document:

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from fairlead.model.errors import Invalid, NotFound, did_you_mean
+from fairlead.model.project import groups_under
 from fairlead.model.task import Status, Task
 from fairlead.planner.readiness import GATE, SENTENCES
 from fairlead.service import SCHEMA
@@ -98,11 +99,7 @@ def lineage(reading: Reading, group: str) -> list[str]:
     if group not in groups:
         near = did_you_mean(group, groups)
         raise NotFound(f"there is no group {group!r}", near, code="unknown_group")
-    found = [group]
-    for name in found:
-        under = (each.name for each in groups.values() if each.parent == name)
-        found += [each for each in under if each not in found]
-    return found
+    return groups_under(groups, group)
 
 
 def _matching(
