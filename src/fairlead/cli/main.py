@@ -42,6 +42,7 @@ SECTIONS: dict[str, tuple[str, dict[str, str]]] = {
         "bring",
         {
             "import": "Make tasks of what is in a file, cards, beads, issues.",
+            "sync": "Ask the configured sources, and follow what they say.",
             "undo": "Take back an import that has not started.",
         },
     ),
