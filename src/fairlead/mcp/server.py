@@ -17,8 +17,10 @@ from fairlead.mcp.tools import arguments_of, result_of, tools
 from fairlead.model.errors import FairleadError, NotFound, did_you_mean
 from fairlead.service.operations.table import OPERATIONS
 
-#: Answers an operation, by its name and its arguments; raises `FairleadError`.
-Ask: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+#: What came with a call over HTTP: the ASGI scope of its request. Over stdio it is empty.
+CallScope: TypeAlias = Mapping[str, Any]
+#: Answers an operation, by its name, its arguments and that scope; raises `FairleadError`.
+Ask: TypeAlias = Callable[[str, Mapping[str, Any], CallScope], Awaitable[Mapping[str, Any]]]
 _Context: TypeAlias = "ServerRequestContext[Any]"
 
 INSTRUCTIONS = (
@@ -37,12 +39,13 @@ def server_of(ask: Ask) -> Server[Any]:
     async def list_tools(_: _Context, page: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=offered)
 
-    async def call_tool(_: _Context, call: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(context: _Context, call: CallToolRequestParams) -> CallToolResult:
+        scope = {} if context.request is None else context.request.scope
         try:
             if call.name not in names:
                 raise NotFound(f"there is no tool {call.name!r}", did_you_mean(call.name, names))
             arguments = arguments_of(OPERATIONS[call.name], call.arguments)
-            return result_of(await ask(call.name, arguments))
+            return result_of(await ask(call.name, arguments, scope))
         except FairleadError as error:
             return result_of(error.document(), failed=True)
         except Exception as error:  # agents read results; a broken protocol tells them nothing
@@ -75,7 +78,7 @@ def mcp_app(
 
     Mount the first where clients are told to look (`/mcp`): it looks at no path. Enter the second,
     `async with running():`, in the lifespan of the server. It checks no token, no Host and no
-    Origin: whoever mounts it stands in front of it.
+    Origin: whoever mounts it stands in front of it, and leaves in the scope what `ask` must know.
     """
     sessions = StreamableHTTPSessionManager(server_of(ask), stateless=True, json_response=True)
     return StreamableHTTPASGIApp(sessions), sessions.run
