@@ -15,7 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairlead.intake import frontmatter, history, whole
+from fairlead.intake import frontmatter, whole
+from fairlead.intake.formats import history
 from fairlead.intake.outline import leftover
 from fairlead.intake.sources.base import Collection, Found, Item, LeftOut, Standing, Told, Where
 from fairlead.model.errors import Invalid, Refused
