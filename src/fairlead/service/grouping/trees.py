@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fairlead.intake import fields
 from fairlead.intake.family import relatives
 from fairlead.intake.records import Records
 from fairlead.intake.routing import Router
-from fairlead.intake.submit import submit
+from fairlead.intake.submit import located, submit
 from fairlead.intake.tree import Branch, branches
+from fairlead.model.errors import FairleadError
 from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk
 from fairlead.service.grouping import keeping
@@ -45,6 +47,7 @@ def add_tree(
             made = _join(router, found)
             unrouted = {} if project else _unrouted(tx, router, rows)
             kept = [row for row in rows if row[1].get("id") not in unrouted]
+            _check(row for row in rows if row[1].get("id") in unrouted)
             records = Records([row for _, row in kept], lambda at: kept[at][0])
             batch = submit(tx, router, policy, now, records, fill)
             added = enter(desk, tx, router, policy, now, batch, False)
@@ -75,7 +78,7 @@ def _unrouted(reading: Reading, router: Router, rows: Sequence[_Row]) -> dict[st
     """Ids that fit no project's prefix, where prefixes are in use, and whatever needs them."""
     if not router.has_prefixes:
         return {}
-    named = {str(row["id"]): row for _, row in rows if "id" in row}
+    named = {str(row["id"]): row for _, row in rows if row.get("id") is not None}
     known = reading.statuses(named)
     lost = {
         name: "its id begins with no project's prefix, and it names no project"
@@ -93,6 +96,15 @@ def _unrouted(reading: Reading, router: Router, rows: Sequence[_Row]) -> dict[st
         }
         found |= lost
     return found
+
+
+def _check(rows: Iterable[_Row]) -> None:
+    """What is left out must be right all the same."""
+    for where, row in rows:
+        try:
+            fields.read(row)
+        except FairleadError as error:
+            raise located(error, where) from None
 
 
 def _needs(row: Mapping[str, Any]) -> list[str]:
