@@ -1,0 +1,239 @@
+"""Configured sources, real daemons: noticed at once, told back, and never in the way."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from tests.daemon.world import World, is_zombie, until, wait_for
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
+
+
+def source(**values: Any) -> str:
+    """A source in the settings; JSON's text and lists are TOML's too."""
+    lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+    return "[[source]]\n" + "\n".join(lines) + "\n"
+
+
+def append(path: Path, **row: Any) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps({"agent": "shell", "command": ["true"]} | row) + "\n")
+
+
+def test_a_line_in_a_file_becomes_a_task_without_a_command(world: World) -> None:
+    file = world.home / "tasks.jsonl"
+    append(file, id="first")
+    world.settings(source(type="jsonl", path="tasks.jsonl"))
+    world.up()
+    until(lambda: world.statuses().get("first") == "done")
+    began = monotonic()
+    append(file, id="second")
+    until(lambda: world.statuses().get("second") == "done")
+    assert monotonic() - began < 5
+    world.fairlead("pause")
+    append(file, id="third")
+    until(lambda: world.statuses().get("third") == "queued")
+    rows = file.read_text().splitlines()
+    beside = world.home / "new"
+    beside.write_text("\n".join(rows[:2]) + "\n")
+    beside.replace(file)  # as editors save
+    until(lambda: world.statuses()["third"] == "canceled")
+    world.fairlead("down")
+
+
+def test_a_source_that_hangs_stalls_no_cycle_and_no_shutdown(world: World) -> None:
+    pids = world.home / "pids"
+    script = f'echo $$ >> "{pids}"; sleep 60 & echo $! >> "{pids}"; wait'
+    world.settings(source(type="github", command=["sh", "-c", script], every="1s"))
+    world.up()
+    until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
+    began = monotonic()
+    world.add({"id": "a", "command": ["true"]})
+    until(lambda: world.statuses()["a"] == "done")
+    assert monotonic() - began < 5
+    began = monotonic()
+    world.fairlead("down")
+    assert monotonic() - began < 8
+    for pid in map(int, pids.read_text().split()):
+        until(partial(is_zombie, pid), 5)
+
+
+def test_a_source_that_fails_changes_nothing_and_is_said_once(world: World) -> None:
+    file = world.home / "queue.json"
+    entry = {"id": "q-1", "repo": "/r", "status": "pending"}
+    file.write_text(json.dumps({"schemaVersion": 1, "entries": [entry]}))
+    world.settings(source(type="queue.json", path="queue.json"))
+    world.fairlead("pause")
+    world.up()
+    until(lambda: world.statuses() == {"q-1": "queued"})
+    file.write_text("{ half")
+
+    def failed() -> int:
+        rows = world.fairlead("events")["events"]
+        return sum(row["kind"] == "source_failed" for row in rows)
+
+    until(failed)
+    file.write_text("{ half of")
+    file.write_text("{ half of it")
+    assert world.statuses() == {"q-1": "queued"}
+    (warning,) = world.fairlead("status")["warnings"]
+    assert warning["code"] == "source"
+    assert "not JSON" in warning["message"]
+    file.write_text(json.dumps({"schemaVersion": 1, "entries": []}))
+    until(lambda: world.statuses() == {"q-1": "canceled"})
+    assert world.fairlead("status")["warnings"] == []
+    assert failed() == 1
+    world.fairlead("down")
+
+
+def test_a_program_is_polled_and_its_blocked_item_is_freed(world: World) -> None:
+    queue = world.home / "issues.json"
+    issue = {"number": 7, "title": "Mend it", "state": "OPEN"}
+    blocker = {"number": 3, "state": "OPEN", "url": "https://github.com/o/r/issues/3"}
+    queue.write_text(json.dumps([issue | {"blockedBy": [blocker]}]))
+    agent = '[agents.demo]\nargv = ["true"]\nparser = "plain"\n'
+    rule = source(type="github", command=["cat", str(queue)], every="200ms")
+    world.settings(f'agent = "demo"\n{rule}{agent}')
+    world.up()
+    until(lambda: world.statuses() == {"gh-7": "queued"})
+    (hold,) = world.fairlead("why", "gh-7")["holds"]
+    assert hold["code"] == "source"
+    assert "#3" in hold["reason"]
+    queue.write_text(json.dumps([issue]))
+    until(lambda: world.statuses() == {"gh-7": "done"})
+    world.fairlead("down")
+
+
+CARD = """---
+owner: ann   # keeps it
+agent_flow: code
+agent_status:
+parallelizable: true
+---
+# Mend the {name}
+
+Notes:
+- as it was
+"""
+DEMO = """agent = "demo"
+[worker]
+slots = 4
+[agents.demo.env]
+FAIRLEAD_DEMO_SECONDS = "{seconds}"
+FAIRLEAD_DEMO_FAIL = "0"
+FAIRLEAD_DEMO_THROTTLE = "0"
+"""
+
+
+class Cards:
+    """A repository of cards on which the demo agent works."""
+
+    def __init__(self, world: World, *names: str, seconds: float = 1.5) -> None:
+        self.root = world.home / "cards"
+        self.folder = self.root / "phase-1-fences" / "backlog"
+        self.folder.mkdir(parents=True)
+        for name in names:
+            self.path(name).write_text(CARD.format(name=name))
+        rule = source(type="cards", path="cards", write_back=True)
+        world.settings(DEMO.format(seconds=seconds) + rule)
+        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "cards"]):
+            self.git(*words)
+
+    def git(self, *words: str) -> str:
+        who = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"]
+        done = subprocess.run(
+            ["git", *who, *words], cwd=self.root, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    def path(self, name: str) -> Path:
+        return self.folder / f"{name}.md"
+
+    def status(self, name: str) -> str:
+        lines = self.path(name).read_text().splitlines()
+        return next(line for line in lines if line.startswith("agent_status")).partition(": ")[2]
+
+    def history(self, name: str) -> list[str]:
+        lines = self.path(name).read_text().splitlines()
+        return [line.rpartition(": ")[2] for line in lines if "- Fairlead: " in line]
+
+    def changes(self) -> list[str]:
+        """The lines that `git diff` shows, without their place."""
+        lines = self.git("diff", "-U0").splitlines()
+        return [each for each in lines if each[0] in "+-" and each[:3] not in ("+++", "---")]
+
+
+def test_a_card_follows_its_task_and_nothing_else_of_it_changes(world: World) -> None:
+    cards = Cards(world, "fence")
+    world.fairlead("pause")
+    world.up()
+    until(lambda: cards.status("fence") == "queued")
+    world.fairlead("resume")
+    until(lambda: cards.status("fence") == "running")
+    assert list(world.statuses().values()) in (["leased"], ["running"])
+    until(lambda: cards.status("fence") == "succeeded")
+    world.fairlead("down")
+    assert cards.history("fence") == ["queued", "running", "succeeded"]
+    removed, added, *rest = cards.changes()
+    assert (removed, added) == ("-agent_status:", "+agent_status: succeeded")
+    told = [line for line in rest if line not in ("+", "+History:")]
+    assert len(told) == 3
+    assert all("- Fairlead: " in line for line in told)
+
+
+def test_run_asks_once_at_its_start_and_tells_as_it_goes(world: World) -> None:
+    cards = Cards(world, "fence", "gate", seconds=0.1)
+    document = world.run()
+    assert document["ended"] == 2
+    for name in ("fence", "gate"):
+        assert cards.history(name)[-1] == "succeeded"
+        assert cards.status(name) == "succeeded"
+    before = cards.git("diff")
+    world.run()
+    assert cards.git("diff") == before
+
+
+def test_sync_cancels_what_was_closed_before_it_started(world: World) -> None:
+    cards = Cards(world, "fence", "gate")
+    assert len(world.fairlead("sync")["sources"][0]["created"]) == 2
+    assert cards.status("gate") == "queued"
+    card = cards.path("gate")
+    card.write_text(card.read_text().replace("agent_status: queued", "agent_status: canceled"))
+    (row,) = world.fairlead("sync")["sources"]
+    (canceled,) = row["canceled"]
+    assert world.statuses()[canceled["id"]] == "canceled"
+    assert canceled["reason"] == "closed in cards"
+    assert sorted(world.statuses().values()) == ["canceled", "queued"]
+    assert cards.status("gate") == "canceled"  # the person's word stays
+
+
+@pytest.mark.timeout(180)
+def test_a_kill_during_write_back_leaves_cards_whole_and_is_made_up_for(world: World) -> None:
+    names = [f"card-{number:02}" for number in range(12)]
+    cards = Cards(world, *names, seconds=0.05)
+    draw = random.Random(7)
+    for _ in range(6):
+        pid = world.up()
+        wait_for(draw.uniform(0.0, 0.5))
+        world.kill(pid)
+        for name in names:
+            text = cards.path(name).read_text()
+            assert text.endswith("\n")
+            assert text.count("agent_status") == 1
+            assert text.startswith("---\nowner: ann   # keeps it\nagent_flow: code\n")
+    world.run()
+    world.fairlead("sync")
+    assert set(world.statuses().values()) == {"done"}
+    for name in names:
+        told = cards.history(name)
+        assert told[-1] == cards.status(name) == "succeeded"
+        assert told == [word for at, word in enumerate(told) if at == 0 or told[at - 1] != word]
+    assert not list(cards.folder.glob(".*"))
