@@ -1,0 +1,83 @@
+"""The real Claude Code with Fairlead as its MCP server: agents queue work for agents."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.agents.adapter import Launch
+from fairlead.app import Fairlead
+from fairlead.model.task import Outcome
+from tests.agents.model_api import ModelApi, say, use
+from tests.agents.running import Runner
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1000)]
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class WithFairlead(Runner):
+    """Claude Code that is told of one MCP server, and may use all of its tools."""
+
+    queue: Path = Path()
+
+    def launch(self, prompt: str, session: str | None) -> Launch:
+        told = self.home / "mcp.json"
+        server = {
+            "command": sys.executable,
+            "args": ["-m", "fairlead", "mcp", "--home", str(self.queue)],
+            "env": {"PYTHONPATH": str(ROOT / "src"), "FAIRLEAD_TASK": "t0"},
+        }
+        told.write_text(json.dumps({"mcpServers": {"fairlead": server}}))
+        more = ("--mcp-config", str(told), "--strict-mcp-config", "--allowedTools=mcp__fairlead")
+        launch = super().launch(prompt, session)
+        return replace(launch, argv=(*launch.argv, *more))
+
+
+def results(api: ModelApi) -> list[dict[str, Any]]:
+    """What the tools answered, as the model was told it."""
+    blocks = [
+        block
+        for message in api.requests[-1]["messages"]
+        if isinstance(message["content"], list)
+        for block in message["content"]
+        if block["type"] == "tool_result"
+    ]
+    texts = [
+        block["content"] if isinstance(block["content"], str) else block["content"][0]["text"]
+        for block in blocks
+    ]
+    return [json.loads(text) for text in texts]
+
+
+def test_claude_code_adds_a_task_and_asks_why_it_waits(runner_of, repository, tmp_path):
+    home = tmp_path / "queue"
+    with Fairlead(home) as queue:
+        queue.pause("kind:review", "the reviewer is away")
+    task = {"id": "look", "prompt": "Review the login form", "kind": "review"}
+    script = (
+        use("mcp__fairlead__add", tasks=[task]),
+        use("mcp__fairlead__why", task="look"),
+        use("mcp__fairlead__show", task="nobody"),
+        say("Queued."),
+    )
+    with ModelApi(*script) as api:
+        plain = runner_of("claude", api)
+        runner = WithFairlead("claude", api, plain.programs, plain.home, queue=home)
+        verdict = runner.run(repository, "Queue a review, and tell me when it starts.")
+    assert verdict.outcome is Outcome.SUCCEEDED, (verdict, runner.stderr)
+    assert verdict.summary == "Queued."
+    added, why, nobody = results(api)
+    assert added["tasks"] == [{"id": "look", "created": True, "status": "queued", "position": 1}]
+    assert why["verdict"].startswith("held: kind review is paused")
+    assert why["verdict"].endswith("the reviewer is away")
+    assert nobody["error"]["code"] == "unknown_task"
+    with Fairlead(home) as queue:
+        kept = queue.show("look")
+    assert kept["task"]["prompt"] == "Review the login form"
+    assert kept["events"][0]["data"]["by"] == "task:t0"
