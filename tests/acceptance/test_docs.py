@@ -21,6 +21,9 @@ from tests.acceptance.commands import ROOT
 DOCUMENTS = [
     "README.md", "docs/quickstart.md", "docs/policies.md", "docs/embedding.md", "docs/operating.md",
     "docs/walk.md",
+    *(f"docs/coming-from/{each}.md" for each in (
+        "loopr", "agency", "agent-queue", "gas-town", "cool-workflow",
+    )),
 ]  # fmt: skip
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 HOME_SHOWN = "~/.local/state/fairlead"
