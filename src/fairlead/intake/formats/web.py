@@ -23,12 +23,17 @@ class Web:
                 self._convoys.setdefault(target, bead.id)
         self._members: dict[str, list[str]] = defaultdict(list)  # of epics and convoys, open work
         for bead in beads.values():
-            for name in self._inside(bead) if bead.is_work and not bead.closed else ():
+            for name in self.groups(bead) if bead.is_work and not bead.closed else ():
                 self._members[name].append(bead.id)
 
-    def group(self, bead: Bead) -> str | None:
-        """The nearest epic; where there is none, the convoy. A convoy is part of nothing."""
-        return None if bead.sort == "convoy" else next(iter(self._inside(bead)), None)
+    def groups(self, bead: Bead) -> list[str]:
+        """The epics that it is in, nearest first, and the convoys that track it or them."""
+        if bead.sort == "convoy":
+            return []  # it is part of nothing
+        line = [bead, *self._above(bead)]
+        epics = [each.id for each in line[1:] if each.sort in COLLECTIONS]
+        convoys = [self._convoys[each.id] for each in line if each.id in self._convoys]
+        return list(dict.fromkeys([*epics, *convoys]))
 
     def blockers(self, bead: Bead, ready: bool) -> tuple[list[str], list[str]]:
         """The beads that come first, and what else it waits for. `ready`: beads says that it is."""
@@ -61,13 +66,6 @@ class Web:
         if other is None or other.is_work:
             return [name]
         return self._members[name]
-
-    def _inside(self, bead: Bead) -> list[str]:
-        """The epics that it is in, nearest first, and the convoys that track it or them."""
-        line = [bead, *self._above(bead)]
-        epics = [each.id for each in line[1:] if each.sort in COLLECTIONS]
-        convoys = [self._convoys[each.id] for each in line if each.id in self._convoys]
-        return list(dict.fromkeys([*epics, *convoys]))
 
     def _above(self, bead: Bead) -> list[Bead]:
         """What it is part of, nearest first; nothing where that goes round in a circle."""

@@ -56,6 +56,7 @@ class Item:
     why: str = ""  # why it is taken or closed, in a few words
     where: str = ""  # the file or line, for messages
     failures: int = 0  # attempts that failed before it came here
+    also: tuple[str, ...] = ()  # further collections that stand for it where they are named
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ def _found(rows: list[tuple[str, Any]], ready: set[str] | None = None) -> Found:
             except Invalid as error:
                 left_out.append(LeftOut(bead.id, error.message, bead.where, bad=True))
     groups = [
-        Collection(bead.id, as_name(bead.id), _title(bead), web.group(bead))
+        Collection(bead.id, as_name(bead.id), _title(bead), next(iter(web.groups(bead)), None))
         for bead in beads.values()
         if bead.sort in COLLECTIONS
     ]
@@ -146,9 +146,10 @@ def _item(bead: Bead, web: Web, ready: set[str] | None) -> Item:
             reasons = []
         elif not (needs or reasons or bead.row.get("defer_until")):
             reasons = ["bd ready does not list it"]
+    group, *also = web.groups(bead) or (None,)
     return Item(
-        bead.id, _record(bead), standing, tuple(needs), "; ".join(reasons), web.group(bead), why,
-        bead.where,
+        bead.id, _record(bead), standing, tuple(needs), "; ".join(reasons), group, why, bead.where,
+        also=tuple(also),
     )  # fmt: skip
 
 

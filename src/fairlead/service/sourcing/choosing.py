@@ -87,7 +87,8 @@ def _named(
             members = {
                 each.id
                 for each in items.values()
-                if each.group in inside and each.standing is not Standing.CLOSED
+                if inside.intersection((each.group, *each.also))
+                and each.standing is not Standing.CLOSED
             }
             wanted |= members
             if not members:

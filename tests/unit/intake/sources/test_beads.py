@@ -14,6 +14,7 @@ import pytest
 from fairlead.intake.sources import beads
 from fairlead.intake.sources.base import Collection, Found, Item, Standing, Told, Where, Writable
 from fairlead.model.errors import Invalid, Refused, TryLater
+from fairlead.service.sourcing.importing import Wish, bring_in
 from tests.conformance.samples.beads import bead, calls, edges, known, stand_in
 
 
@@ -205,9 +206,28 @@ def test_a_convoy_is_the_group_of_what_it_tracks_unless_an_epic_is():
         part("a-2", "a-e"),
         bead("hq-cv-y", "By label", labels=["gt:convoy"]),
     )  # fmt: skip
-    assert [(each.id, each.group) for each in found.items] == [("a-1", "hq-cv-x"), ("a-2", "a-e")]
+    assert [(each.id, each.group, each.also) for each in found.items] == [
+        ("a-1", "hq-cv-x", ()), ("a-2", "a-e", ("hq-cv-x",)),
+    ]  # fmt: skip
     parents = {each.id: each.parent for each in found.collections}
     assert parents == {"hq-cv-x": None, "a-e": "hq-cv-x", "hq-cv-y": None}
+
+
+def test_a_convoy_stands_for_all_it_tracks_though_some_is_in_epics(office):
+    rows = [
+        bead("hq-cv-x", "Convoy", issue_type="convoy", dependencies=[
+            *edges("hq-cv-x", "a-1", "a-2", sort="tracks"),
+        ]),
+        bead("a-e", "Epic", issue_type="epic"),
+        bead("a-1", "x"),
+        part("a-2", "a-e"),
+        part("a-3", "a-e"),
+    ]  # fmt: skip
+    where = Where(text=json.dumps(rows))
+    answer = bring_in(office, "beads", where, Wish(ids=("hq-cv-x",)))
+    assert {each["id"]: each["group"] for each in answer["created"]} == {
+        "a-1": "hq-cv-x", "a-2": "a-e",
+    }  # fmt: skip
 
 
 def test_parts_wait_for_what_their_epic_waits_for():
