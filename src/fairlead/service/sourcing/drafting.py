@@ -52,10 +52,10 @@ def draft(item: Item, names: Mapping[str, str], source: str, groups: Mapping[str
     record = {key: value for key, value in item.record.items() if key not in _APART}
     if item.group is not None:
         record["group"] = groups.get(item.group) or name_for(item.group)
+    if record.get("parent") in names:
+        record["parent"] = names[record["parent"]]
     values = fields.read(record)
     values["meta"] = values.get("meta", {}) | {"source": source, "source_id": item.id}
-    if "parent" in values:
-        values["parent"] = names.get(values["parent"], values["parent"])
     return Draft(item, names[item.id], values)
 
 

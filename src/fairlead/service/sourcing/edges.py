@@ -26,22 +26,42 @@ class Kin:
 
 
 def connect(kin: Kin, drafts: dict[str, Draft]) -> list[tuple[Draft, str]]:
-    """Give every draft its needs and its hold; those that would wait for themselves come out."""
+    """Give every draft its needs and its hold; those that can never start come out, with why."""
     out: list[tuple[Draft, str]] = []
     named = {need for draft in drafts.values() for need in draft.item.needs} - kin.names.keys()
-    kin.others = kin.reading.statuses(named) if named else {}
+    parents = {draft.values["parent"] for draft in drafts.values() if "parent" in draft.values}
+    kin.others = kin.reading.statuses(named | parents) if named | parents else {}
     while True:
         for draft in drafts.values():
             _resolve(kin, draft, drafts)
-        around = find_cycle(_graph(kin, drafts))
-        if not around:
+        wrong = _orphan(kin, drafts) or _around(kin, drafts)
+        if wrong is None:
             return out
-        draft = next(drafts[name] for name in drafts if name in around and not drafts[name].settled)
-        out.append((draft, cycle_error(around).message))
+        out.append(wrong)
+        draft = wrong[0]
         if draft.task in kin.tasks:
             draft.settled, draft.needs = True, kin.tasks[draft.task].needs
         else:
             del drafts[draft.task]
+
+
+def _orphan(kin: Kin, drafts: Mapping[str, Draft]) -> tuple[Draft, str] | None:
+    """A new one whose parent is not here."""
+    for draft in drafts.values():
+        parent = draft.values.get("parent")
+        known = parent is None or parent in drafts or parent in kin.tasks or parent in kin.others
+        if not known and draft.task not in kin.tasks:
+            return draft, f"its parent {parent!r} is not known"
+    return None
+
+
+def _around(kin: Kin, drafts: Mapping[str, Draft]) -> tuple[Draft, str] | None:
+    """The first one that would wait for itself."""
+    around = find_cycle(_graph(kin, drafts))
+    for draft in drafts.values():
+        if draft.task in around and not draft.settled:
+            return draft, cycle_error(around).message
+    return None
 
 
 def _resolve(kin: Kin, draft: Draft, drafts: Mapping[str, Draft]) -> None:

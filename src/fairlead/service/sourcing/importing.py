@@ -131,7 +131,7 @@ class _Turn:
         for draft, reason in connect(self._kin(), drafts):
             self.skip(draft.item, reason)
         if wish.strict:
-            refuse_bad({*self.found.left_out, *answer.skipped})
+            refuse_bad(dict.fromkeys((*self.found.left_out, *answer.skipped)))
         new = {name: draft for name, draft in drafts.items() if self._is_new(draft)}
         back = [name for name, draft in drafts.items() if self._comes_back(draft)]
         groups = self._enter(drafts, new, back)
