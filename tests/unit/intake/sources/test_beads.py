@@ -224,7 +224,7 @@ def test_a_convoy_stands_for_all_it_tracks_though_some_is_in_epics(office):
         part("a-3", "a-e"),
     ]  # fmt: skip
     where = Where(text=json.dumps(rows))
-    answer = bring_in(office, "beads", where, Wish(ids=("hq-cv-x",)))
+    answer = bring_in(office.desk, "beads", where, Wish(ids=("hq-cv-x",)))
     assert {each["id"]: each["group"] for each in answer["created"]} == {
         "a-1": "hq-cv-x", "a-2": "a-e",
     }  # fmt: skip
