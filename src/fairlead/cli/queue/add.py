@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: What `--file` gives for every task itself.
 _ONE_ONLY = ("id", "title", "prompt", "command")
+#: The recipes that come with Fairlead, for the help; a test compares.
+RECIPES = "best-of-two, fix, full, plan"
 #: How a server names one of many tasks.
 _NAMED = re.compile(r"task ([0-9]+): ")
 #: Kind and project of the only task, and whether it waits; None where nobody reads it.
@@ -47,6 +49,7 @@ class _BeforeCommand(click.Command):
 @click.option("--force", is_flag=True, help="Even with another project's prefix in its id.")
 @click.option("--file", metavar="TASKS.jsonl", help="Many, one a line; - is stdin. All or nothing.")
 @click.option("--chain", is_flag=True, help="With --file: each needs the one before.")
+@click.option("--recipe", metavar="NAME", help=f"A chain out of one prompt: {RECIPES}, your own.")
 @click.option("--dry-run", is_flag=True, help="Say what would be added; change nothing.")
 @common
 @pass_call
@@ -59,6 +62,7 @@ def command(
     force: bool,
     file: str | None,
     chain: bool,
+    recipe: str | None,
     dry_run: bool,
     **given: Any,
 ) -> int:
@@ -72,11 +76,15 @@ def command(
       fairlead add "Fix the login form" --project web --priority 10
       fairlead add --project web --kind review --need t1 -- make test
       fairlead add --file tasks.jsonl --group release --chain
+      fairlead add "Log in with a passkey" --recipe full --project web
     """
     given["command"] = context.meta.get("fairlead.command", ())
     fields = record(given, call.clock.now())
+    if recipe is not None and file is not None:
+        raise Invalid("--recipe and --file were given", "Keep one of them.", code="usage")
     records = _records(file, fields, chain)
     how: dict[str, Any] = {"again": again, "force": force, "chain": chain, "dry_run": dry_run}
+    how["recipe"] = recipe
     how["defaults"] = fields if file else None
     add = _add_there if call.server is not None else _add_here
     document, look = add(call, records, how)

@@ -40,9 +40,14 @@ def add(
     again: bool = False,
     force: bool = False,
     chain: bool = False,
+    recipe: str | None = None,
     dry_run: bool = False,
 ) -> Document:
-    """Add tasks, all or none."""
+    """Add tasks, all or none; with a recipe a chain of them out of one."""
+    if recipe is not None:
+        from fairlead.service.grouping.recipes import add_recipe
+
+        return add_recipe(desk, recipe, tasks, again=again, force=force, dry_run=dry_run)
     from fairlead.service import tasks as queue
 
     return queue.add(
@@ -173,6 +178,13 @@ def decisions(desk: Desk, *, cursor: int = 0, limit: int = 100) -> Document:
     from fairlead.service import decisions as record
 
     return record.listing(desk, cursor, limit)
+
+
+def decision(desk: Desk, number: int) -> Document:
+    """One recorded plan, whole."""
+    from fairlead.service import decisions as record
+
+    return record.show(desk, number)
 
 
 def replay(desk: Desk, *, number: int | None = None, planner: str = "lanes") -> Document:
