@@ -19,6 +19,12 @@ from tests.unit.desks import TestDesk
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "coming-from"
 
+#: Nine lines of YAML that stand for a thousand million keys.
+BOMB = "a0: &a0 {x: 1, y: 2}\n" + "\n".join(
+    f"a{at}: &a{at} {{{', '.join(f'k{each}: *a{at - 1}' for each in range(10))}}}"
+    for at in range(1, 9)
+)
+
 
 def policy_of(name, file):
     document = operation.show(name, str(file))
@@ -100,6 +106,24 @@ def test_loops_that_need_a_look_come_in_parked(tmp_path):
     assert (found["a"].reason, found["a"].failures) == ("running in loopr", 1)
     assert found["b"].meta == {"mood": "fine"}
     assert found["c"].ended_at is not None
+
+
+def test_artifacts_are_what_parents_make(tmp_path):
+    rows = [
+        {"id": "a", "status": "complete", "input_artifact": "brief.md"},
+        {"id": "b", "parent_id": "a", "input_artifact": "plan.md", "output_artifacts": ["x.md"]},
+        {"id": "c", "parent_id": "a", "input_artifact": "/elsewhere/plan.md"},
+    ]
+    file = made(tmp_path, "loops.jsonl", "\n".join(map(json.dumps, rows)))
+    home = TestDesk(tmp_path)
+    document = operation.write(home.desk, "loopr", str(file))
+    assert document["notes"][0].startswith("input_artifact is looked for in artifacts/PARENT")
+    with home.desk.store.read() as reading:
+        found = reading.tasks("abc")
+    assert found["a"].meta == {"input_artifact": "brief.md"}
+    assert (found["b"].artifacts, found["b"].meta) == (("plan.md",), {"output_artifacts": ["x.md"]})
+    assert found["c"].meta == {"input_artifact": "/elsewhere/plan.md"}
+    assert [each["task"] for each in home.lease()] == ["c"]
 
 
 @pytest.mark.parametrize(
@@ -301,6 +325,8 @@ def test_bad_databases_are_named_and_change_nothing(database, tmp_path, statemen
         ("loopr", "loopr.yml", "- a", "loopr.yml: not a table of keys"),
         ("loopr", "loopr.yml", "concurrency: {max_loops: many}", "max_loops = 'many' is refused"),
         ("loopr", "loopr.yml", "concurrency: {per_type: {'a b': 1}}", "as a policy"),
+        ("loopr", "loopr.yml", "a: &a {b: *a}", "loopr.yml: it holds itself"),
+        ("loopr", "loopr.yml", BOMB, "loopr.yml: more than 10000 keys"),
         ("agency", "config.yaml", "agents: {maxConcurrent: 1.5}", "accepted is a whole number"),
         ("cool-workflow", "p.json", '{"maxConcurrent": -1}', "maxConcurrent = -1 is refused"),
         ("cool-workflow", "p.json", '{"backoffFactor": 0.5}', "retry.factor = 0.5"),

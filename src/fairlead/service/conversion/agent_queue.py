@@ -151,7 +151,8 @@ def _tasks(tables: dict[str, list[_Row]], found: Converted) -> None:
 def _task(row: _Row, needs: list[str], used: tuple[tuple[int, int], ...]) -> Brought:
     status = _STATUS.get(row["status"], Status.PARKED)
     agent = row.get("agent_type")
-    left = ("agent_type", "preferred_workspace_id", "branch_name", "pr_url")
+    left = ["preferred_workspace_id", "branch_name", "pr_url"]
+    left += [] if agent in SHIPPED else ["agent_type"]
     record = {
         "id": row["id"],
         "project": row["project_id"],

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fairlead.intake import fields
 from fairlead.intake.records import parse_jsonl
 from fairlead.model.errors import Invalid
 from fairlead.model.names import check_name
@@ -39,6 +40,10 @@ _KNOWN = (
 _PARKED = (
     "Loops that are running, paused, rebasing or failed come in parked: nothing starts twice. "
     "`fairlead retry ID` puts one back."
+)
+_ARTIFACTS = (
+    "input_artifact is looked for in artifacts/PARENT of the home folder: copy there what a loop "
+    "waits for. One that no parent makes is kept in meta."
 )
 
 
@@ -99,6 +104,8 @@ def _loops(file: Path, found: Converted) -> None:
         odd |= dict.fromkeys(key for key in row if key not in _KNOWN)
     if any(task.status is Status.PARKED for task in found.tasks):
         found.note(_PARKED)
+    if any("artifacts" in task.record for task in found.tasks):
+        found.note(_ARTIFACTS)
     found.unknown += [f"{file.name}: {key} (kept in meta)" for key in odd]
 
 
@@ -110,15 +117,17 @@ def _task(row: Mapping[str, Any]) -> Brought:
     status = _STATUS[word]
     name = check_name("task", row.get("id"))
     meta = {key: value for key, value in row.items() if key not in _KNOWN}
-    if row.get("output_artifacts"):
-        meta["output_artifacts"] = row["output_artifacts"]
+    artifact = _artifact(row)
+    for key in ("output_artifacts", *(() if artifact else ("input_artifact",))):
+        if row.get(key):
+            meta[key] = row[key]
     record = {
         "id": name,
         "kind": row.get("loop_type", "code"),
         "title": row.get("title") or name,
         "prompt": row.get("prompt"),
         "parent": row.get("parent_id"),
-        "artifacts": [row["input_artifact"]] if row.get("input_artifact") else None,
+        "artifacts": [artifact] if artifact else None,
         "max_attempts": row.get("max_iterations"),
         "meta": meta,
     }
@@ -131,6 +140,16 @@ def _task(row: Mapping[str, Any]) -> Brought:
         failures=max(0, _whole(row, "iteration") - 1),
         reason=f"{word} in loopr" if status in (Status.PARKED, Status.CANCELED) else "",
     )
+
+
+def _artifact(row: Mapping[str, Any]) -> str | None:
+    """What its parent makes; a loop without a parent, or a path of its own, has no place here."""
+    if not row.get("input_artifact") or not row.get("parent_id"):
+        return None
+    try:
+        return fields.artifact(row["input_artifact"])
+    except Invalid:
+        return None
 
 
 def _instant(row: Mapping[str, Any], key: str) -> int | None:

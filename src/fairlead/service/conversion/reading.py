@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from fairlead.model.instant import SECOND, show_duration
 
 WHAT = "a file of that scheduler, or the folder that holds it"
 NUMBER_MAX = 10**12
+#: A file with more keys is no configuration; YAML can make many of few lines.
+KEYS_MAX = 10_000
 UNCHANGED = "Nothing was changed."
 
 
@@ -20,7 +23,9 @@ class Keys:
 
     def __init__(self, document: Mapping[str, Any], origin: str) -> None:
         self.origin = origin
-        self._left = dict(_flat(document, ""))
+        self._left = dict(islice(_flat(document, ""), KEYS_MAX + 1))
+        if len(self._left) > KEYS_MAX:
+            raise Invalid(f"{origin}: more than {KEYS_MAX} keys", UNCHANGED)
 
     def take(self, key: str, read: Callable[[Any], Any]) -> Any:
         """The value of a key; None where it is absent or null."""
@@ -50,12 +55,12 @@ class Keys:
         return list(self._left)
 
 
-def _flat(document: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
+def _flat(document: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     for key, value in document.items():
-        name = f"{prefix}{key}"
-        found += _flat(value, f"{name}.") if isinstance(value, Mapping) else [(name, value)]
-    return found
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def count(value: Any) -> int:
@@ -136,7 +141,10 @@ def _keys(document: Any, path: Path) -> Keys:
     """An empty file has no keys; one that holds something else is not what was promised."""
     if document is not None and not isinstance(document, Mapping):
         raise Invalid(f"{path}: not a table of keys", UNCHANGED)
-    return Keys(document or {}, str(path))
+    try:
+        return Keys(document or {}, str(path))
+    except RecursionError as error:  # YAML can hold itself
+        raise Invalid(f"{path}: it holds itself", UNCHANGED) from error
 
 
 def read_text(path: Path) -> str:
