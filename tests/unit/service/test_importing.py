@@ -41,7 +41,9 @@ def task(office: TestDesk, name: str) -> Any:
 def hold(office: TestDesk, name: str) -> str:
     """The code of what a task waits for."""
     with office.desk.store.read() as reading:
-        return str(reading.placed(name).wait)
+        placed = reading.placed(name)
+    assert placed is not None
+    return placed.wait
 
 
 def created(answer: dict[str, Any]) -> list[str]:

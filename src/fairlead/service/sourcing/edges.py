@@ -20,7 +20,6 @@ class Kin:
     reading: Reading
     names: Mapping[str, str]  # item -> task
     tasks: Mapping[str, Task]  # those that are known
-    remembered: frozenset[str]  # items that had a task, though it may be compacted by now
     closed: frozenset[str]  # items that are over in their source
     others: dict[str, Status] = field(default_factory=dict)  # tasks of other origin
 
@@ -71,7 +70,7 @@ def _resolve(kin: Kin, draft: Draft, drafts: Mapping[str, Draft]) -> None:
         task = kin.names.get(item, item)
         if task in drafts or _is_here(kin, item, task):
             needs.append(task)
-        elif item not in kin.remembered and item not in kin.closed:
+        elif item not in kin.closed:
             absent.append(item)
     if not draft.settled:
         draft.needs = tuple(dict.fromkeys(needs))

@@ -26,7 +26,7 @@ from fairlead.service.sourcing.choosing import choose, refuse_bad, row
 from fairlead.service.sourcing.drafting import Draft
 from fairlead.service.sourcing.edges import Kin, connect
 from fairlead.service.sourcing.ending import CLOSED_IN, cancel, let_go, over
-from fairlead.service.sourcing.merging import Merge, changes, digests, merge, untouched
+from fairlead.service.sourcing.merging import Merge, anew, changes, digests, merge, untouched
 from fairlead.service.sourcing.naming import task_ids
 from fairlead.service.sourcing.remembered import (
     Entry,
@@ -146,9 +146,8 @@ class _Turn:
 
     def _comes_back(self, draft: Draft) -> bool:
         """It was canceled because its item was over, or by undo; now it is open."""
-        task = self.tasks.get(draft.task)
         away = "away" in self.entries.get(draft.item.id, {})
-        return away and task is not None and task.status is Status.CANCELED
+        return away and self.tasks[draft.task].status is Status.CANCELED
 
     def _drafts(self, chosen: list[Item]) -> dict[str, Draft]:
         """Item by item what its task would be; bad ones and those of others are named."""
@@ -186,14 +185,14 @@ class _Turn:
 
     def _kin(self) -> Kin:
         closed = (item.id for item in self.found.items if item.standing is Standing.CLOSED)
-        return Kin(self.tx, self.names, self.tasks, frozenset(self.entries), frozenset(closed))
+        return Kin(self.tx, self.names, self.tasks, frozenset(closed))
 
     def _follow_closed(self) -> None:
         """What is over in its source is canceled, if nothing has been done for it."""
         for name, why in over(self.found, self.entries).items():
             entry = self.entries[name]
-            task = self.tasks.get(entry["task"])
-            if task is None or task.status.final:
+            task = self.tasks[entry["task"]]
+            if task.status.final:
                 continue
             reason = f"{why} {self.source}"
             if not untouched(task):
@@ -239,17 +238,16 @@ class _Turn:
 
     def _follow(self, draft: Draft, is_back: bool) -> None:
         """A task that is known: what the source changed is changed, if nothing has started."""
-        entry, task = self.entries[draft.item.id], self.tasks.get(draft.task)
-        if task is None:  # it was over long ago
-            self.answer.unchanged.append(draft.task)
-            return
+        entry, task = self.entries[draft.item.id], self.tasks[draft.task]
         entry.pop("away", None)
         if not untouched(task):
             self._leave(draft, entry, task)
             return
         found = Merge(said=entry["fields"])
         try:
-            if not draft.follows:
+            if is_back:
+                found = anew(task, entry["fields"], draft.values)
+            elif not draft.follows:
                 found = merge(task, entry["fields"], draft.values, self.router)
             fields = self._rewrite(draft, task, found)
         except FairleadError as error:

@@ -67,6 +67,14 @@ def merge(
     return found
 
 
+def anew(task: Task, before: Mapping[str, str], values: Mapping[str, Any]) -> Merge:
+    """A task that comes back says what its source says, as a new one does."""
+    free = {name: value for name, value in values.items() if name not in _FIXED}
+    other = {name: value for name, value in free.items() if getattr(task, name) != value}
+    gone = [name for name in before if name not in values and name not in _FIXED]
+    return Merge(other, gone, said=digests(values))
+
+
 def _unsaid(task: Task, name: str, router: Router) -> str:
     """What a field is when neither source nor people gave it."""
     whole = router.complete({"id": task.id, "project": task.project}, named=False)

@@ -37,14 +37,13 @@ def _undo(desk: Desk, tx: Writing, wanted: int | None) -> dict[str, Any]:
     canceled, left = [], []
     reason = f"import {number} undone"
     for item, name in held["items"].items():
-        task = tasks.get(name)
-        if task is None or not untouched(task):
+        task = tasks[name]
+        if not untouched(task):
             left.append({"id": name, "reason": _why(task)})
             continue
         cancel(journal, task, reason)
         canceled.append({"id": name, "reason": reason})
-        if item in known:
-            known[item]["away"] = "undone"
+        known[item]["away"] = "undone"
     journal.note(
         "import_undone",
         number=number,
@@ -74,9 +73,7 @@ def _find(tx: Writing, wanted: int | None) -> tuple[int, dict[str, Any]]:
     return number, held
 
 
-def _why(task: Task | None) -> str:
-    if task is None:
-        return "it is over, and was compacted"
+def _why(task: Task) -> str:
     if task.attempts and not task.status.final:
         return f"it has started (it is {task.status})"
     return f"it is {task.status}"
