@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from threading import Event as Signal
+from time import monotonic
 
 from fairlead.daemon.crew import Member, member_of
 from fairlead.daemon.folders import run_folder
@@ -42,7 +43,10 @@ class Cycle:
         asker = Asker(desk.settings.worker.name, limit, desk.settings.worker.executor, host_name())
         with desk.store.write() as tx:
             # 1. Look. 2. Plan. 3. Commit: one fenced transaction.
+            begun = monotonic()
             committed = commit_round(desk, tx, policy, desk.now(), asker)
+            if committed.started:
+                tx.put_value("cycle_seconds", round(monotonic() - begun, 6))
         # 4. Launch.
         for number, (task, attempt) in enumerate(committed.started):
             self._launch(task, attempt, policy, number * policy.capacity.spawn_delay)
@@ -56,7 +60,7 @@ class Cycle:
     def _launch(self, task: Task, attempt: Attempt, policy: Policy, delay: int) -> None:
         self.launching += 1
         future = self._threads.submit(self._launch_later, task, attempt, policy, delay)
-        future.add_done_callback(_raise)
+        future.add_done_callback(lambda done: done.result())
 
     def _launch_later(self, task: Task, attempt: Attempt, policy: Policy, delay: int) -> None:
         found: Member | LaunchFailed
@@ -94,7 +98,3 @@ class Cycle:
         names |= {f"group:{task.group}", f"pool:{task.pool}"}
         if scopes & names:
             raise LaunchFailed("paused before its start", code="paused")
-
-
-def _raise(future: Future[None]) -> None:
-    future.result()

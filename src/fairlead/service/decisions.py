@@ -115,10 +115,18 @@ def start_anew(tx: Writing) -> None:
 
 
 def listing(desk: Desk, after: int = 0, limit: int = 100) -> dict[str, Any]:
-    """Recorded decisions in short."""
+    """Recorded decisions in short; `cursor` is the next `after`, if there may be more."""
     with desk.store.read() as reading:
         rows = [_short(each) for each in reading.decisions(after, limit)]
-    return {"schema": SCHEMA, "decisions": rows}
+    cursor = rows[-1]["decision"] if len(rows) == limit else None
+    return {"schema": SCHEMA, "decisions": rows, "cursor": cursor}
+
+
+def show(desk: Desk, number: int) -> dict[str, Any]:
+    """One recorded decision with its whole plan."""
+    with desk.store.read() as reading:
+        decision = _one(reading, number)
+    return {"schema": SCHEMA, **_short(decision), "plan": _unpack(decision.plan)}
 
 
 def replay(desk: Desk, number: int | None = None, planner: str = "lanes") -> dict[str, Any]:

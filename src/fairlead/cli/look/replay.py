@@ -20,7 +20,9 @@ LISTED = 50
 @click.argument("decision", type=click.IntRange(min=1), required=False, metavar="[DECISION]")
 @click.option("--all", "every", is_flag=True, help="All that are recorded; the default.")
 @click.option("--list", "listing", is_flag=True, help="Only list what is recorded.")
+@click.option("--show", is_flag=True, help="Only show this one, with its plan.")
 @click.option("--after", type=click.IntRange(min=0), default=0, metavar="N", help="For --list.")
+@click.option("--show", "showing", is_flag=True, help="Only show what was decided.")
 @click.option(
     "--planner",
     type=click.Choice(PLANNERS),
@@ -30,7 +32,13 @@ LISTED = 50
 @common
 @pass_call
 def command(
-    call: Call, decision: int | None, every: bool, listing: bool, after: int, planner: str
+    call: Call,
+    decision: int | None,
+    every: bool,
+    listing: bool,
+    show: bool,
+    after: int,
+    planner: str,
 ) -> int:
     """Plan recorded decisions again, and say where the plan is another one (exit 1).
 
@@ -39,11 +47,18 @@ def command(
       fairlead replay --all
       fairlead replay 12 --planner reference
       fairlead replay --list
+      fairlead replay 12 --show
     """
     if decision is not None and (every or listing):
         raise Invalid("a decision and --all or --list were given", "Keep one.", code="usage")
+    if show:
+        _show(call, decision)
+        return 0
     if listing:
         _list(call, call.ask("decisions", cursor=after, limit=LISTED))
+        return 0
+    if showing:
+        _show(call, decision)
         return 0
     if decision is None and call.server is not None:
         hint = "Name one: fairlead replay 12. `fairlead replay --list` shows them."
@@ -70,6 +85,22 @@ def _text(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _show(call: Call, number: int | None) -> None:
+    if number is None:
+        raise Invalid("--show needs a decision", "`fairlead replay --list` names them.", "usage")
+    document = call.ask("decision", number=number)
+    if call.json:
+        print_json(document)
+        return
+    rows = [
+        (each["task"], each["project"], each["worker"], each["score"])
+        for each in document["plan"]["picks"]
+    ]
+    write(f"decision {number} at {document['at']}: {document['reason']}\n")
+    if rows:
+        write(table(("task", "project", "worker", "score"), rows) + "\n")
+
+
 def _list(call: Call, document: dict[str, Any]) -> None:
     if call.json:
         print_json(document)
@@ -78,6 +109,19 @@ def _list(call: Call, document: dict[str, Any]) -> None:
     rows = [_row(each, now) for each in document["decisions"]]
     head = ("#", "when", "reason", "reclaims", "picks")
     write((table(head, rows, right=(0, 3)) if rows else "no decision is recorded") + "\n")
+
+
+def _show(call: Call, decision: int | None) -> None:
+    if decision is None:
+        raise Invalid("--show needs a decision", "Name one: replay 12 --show.", code="usage")
+    document = call.ask("decision", number=decision)
+    if call.json:
+        print_json(document)
+        return
+    rows = [_row(document, call.clock.now())]
+    held = [(each["code"], each["count"], each["reason"]) for each in document["plan"]["holds"]]
+    write(table(("#", "when", "reason", "reclaims", "picks"), rows, right=(0, 3)) + "\n")
+    write(f"\n{table(('held by', 'tasks', 'why'), held, right=(1,))}\n" if held else "")
 
 
 def _row(each: dict[str, Any], now: Instant) -> tuple[object, ...]:
