@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any
 
 from fairlead.daemon.watch import Watch
+from fairlead.intake import whole
 from fairlead.model.errors import FairleadError, TryLater
 from fairlead.model.instant import SECOND
 from fairlead.service.desk import Desk
@@ -219,7 +220,7 @@ class Sources:
     def _noticed(self) -> None:
         """Files have changed: they are read when they have been left alone for a moment."""
         assert self._watch is not None
-        changed, now = self._watch.changed(), monotonic()
+        changed, now = self._watch.changed(whole.is_ours), monotonic()
         for feed in self._feeds:
             if feed.source.where.path in changed:
                 feed.touched_at = now if feed.touched_at is None else feed.touched_at

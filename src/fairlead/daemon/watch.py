@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _IN_MODIFY = 0x2
@@ -45,6 +45,7 @@ class Watch:
             pass  # another kernel
         #: Watch -> what it tells of: a name in its folder ("": any), and the path that was asked.
         self._tells: dict[int, set[tuple[str, Path]]] = {}
+        self._folders: dict[int, Path] = {}
 
     def add(self, path: Path) -> bool:
         """Tell of changes of this file, or of anything in this folder; whether that can be had."""
@@ -56,13 +57,15 @@ class Watch:
                 return False
         return True
 
-    def changed(self) -> set[Path]:
+    def changed(self, ignored: Callable[[Path], bool] = lambda file: False) -> set[Path]:
         """The paths in which something has changed; new folders are watched from now on."""
         found, grown = set(), set()
         for watch, mask, name in self._events():
             if mask & _IN_OVERFLOW:  # too much has happened to be told one by one
                 found |= {path for tells in self._tells.values() for _, path in tells}
                 grown |= found
+            if watch in self._folders and ignored(self._folders[watch] / name):
+                continue
             for wanted, path in self._tells.get(watch, ()):
                 if wanted in ("", name):
                     found.add(path)
@@ -85,6 +88,7 @@ class Watch:
         watch = self._libc.inotify_add_watch(self.descriptor, os.fsencode(folder), mask)
         if watch >= 0:
             self._tells.setdefault(watch, set()).add((name, path))
+            self._folders[watch] = folder
         return bool(watch >= 0)
 
     def _events(self) -> Iterator[tuple[int, int, str]]:

@@ -17,6 +17,9 @@ from fairlead.model.errors import Refused
 TRIES = 20
 #: What the file beside it is called: hidden, and the same each time, so that it is found again.
 _BESIDE = ".{name}.fairlead"
+#: How many of the files that were written are known again.
+KNOWN_MAX = 10_000
+_known: dict[Path, tuple[int, int, int]] = {}
 
 
 def change(path: Path, turn: Callable[[bytes], bytes], within: Path | None = None) -> bool:
@@ -42,6 +45,21 @@ def change(path: Path, turn: Callable[[bytes], bytes], within: Path | None = Non
         raise Refused(f"{path}: cannot be written: {error.strerror}", hint) from error
 
 
+def is_ours(path: Path) -> bool:
+    """Whether a file is just as this process wrote it last, or is one that it writes beside."""
+    if path.name.startswith(".") and path.name.endswith(_BESIDE.format(name="")[1:]):
+        return True
+    try:
+        return path in _known and _known[path] == _mark(path)
+    except OSError:
+        return False
+
+
+def _mark(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
 def _change(target: Path, turn: Callable[[bytes], bytes], folder: int) -> bool:
     beside = target.with_name(_BESIDE.format(name=target.name))
     for _ in range(TRIES):
@@ -52,12 +70,20 @@ def _change(target: Path, turn: Callable[[bytes], bytes], folder: int) -> bool:
         try:
             _write(beside, after, target.stat().st_mode & 0o7777)
             if target.read_bytes() == before:
+                _know(target, _mark(beside))
                 beside.replace(target)
                 os.fsync(folder)
                 return True
         finally:
             beside.unlink(missing_ok=True)
     raise Refused(f"{target} changes all the time", "It is written when it is left alone.")
+
+
+def _know(path: Path, mark: tuple[int, int, int]) -> None:
+    _known.pop(path, None)
+    _known[path] = mark
+    if len(_known) > KNOWN_MAX:
+        del _known[next(iter(_known))]
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:

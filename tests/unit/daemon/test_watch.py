@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.daemon.watch import Watch
+from fairlead.intake import whole
 
 
 @pytest.fixture
@@ -101,3 +102,16 @@ def test_a_link_is_followed(watch: Watch, tmp_path: Path) -> None:
     assert watch.add(link)
     append(real)
     assert told(watch) == {link}
+
+
+def test_what_this_process_wrote_itself_is_no_news(watch: Watch, tmp_path: Path) -> None:
+    card = tmp_path / "a.md"
+    card.write_text("old\n")
+    assert watch.add(tmp_path)
+    assert whole.change(card, lambda content: b"ours\n")
+    assert watch.changed(whole.is_ours) == set()
+    card.write_text("theirs\n")
+    assert watch.changed(whole.is_ours) == {tmp_path}
+    assert whole.change(card, lambda content: b"ours again\n")
+    card.unlink()
+    assert watch.changed(whole.is_ours) == {tmp_path}
