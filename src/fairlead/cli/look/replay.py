@@ -20,7 +20,6 @@ LISTED = 50
 @click.argument("decision", type=click.IntRange(min=1), required=False, metavar="[DECISION]")
 @click.option("--all", "every", is_flag=True, help="All that are recorded; the default.")
 @click.option("--list", "listing", is_flag=True, help="Only list what is recorded.")
-@click.option("--show", is_flag=True, help="Only show this one, with its plan.")
 @click.option("--after", type=click.IntRange(min=0), default=0, metavar="N", help="For --list.")
 @click.option("--show", "showing", is_flag=True, help="Only show what was decided.")
 @click.option(
@@ -36,7 +35,7 @@ def command(
     decision: int | None,
     every: bool,
     listing: bool,
-    show: bool,
+    showing: bool,
     after: int,
     planner: str,
 ) -> int:
@@ -51,9 +50,6 @@ def command(
     """
     if decision is not None and (every or listing):
         raise Invalid("a decision and --all or --list were given", "Keep one.", code="usage")
-    if show:
-        _show(call, decision)
-        return 0
     if listing:
         _list(call, call.ask("decisions", cursor=after, limit=LISTED))
         return 0
@@ -83,22 +79,6 @@ def _text(document: dict[str, Any]) -> str:
         lines += [f"  decision {each['decision']}"]
         lines += [safe(f"    {difference}") for difference in each["differences"]]
     return "\n".join(lines)
-
-
-def _show(call: Call, number: int | None) -> None:
-    if number is None:
-        raise Invalid("--show needs a decision", "`fairlead replay --list` names them.", "usage")
-    document = call.ask("decision", number=number)
-    if call.json:
-        print_json(document)
-        return
-    rows = [
-        (each["task"], each["project"], each["worker"], each["score"])
-        for each in document["plan"]["picks"]
-    ]
-    write(f"decision {number} at {document['at']}: {document['reason']}\n")
-    if rows:
-        write(table(("task", "project", "worker", "score"), rows) + "\n")
 
 
 def _list(call: Call, document: dict[str, Any]) -> None:
