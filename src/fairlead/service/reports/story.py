@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from fairlead.lifecycle.usage import Tokens, counted
 from fairlead.model.plan import Hold
 from fairlead.model.task import Status, Task
 from fairlead.planner.readiness import SENTENCES
@@ -32,7 +33,7 @@ def told(reading: Reading, holds: Holds, name: str, placed: Sequence[Placed]) ->
             if each.task.status is Status.PARKED
         ],
         "span": _span(each.task for each in placed),
-        "tokens": sum(sum(row.tokens) for row in used),
+        "tokens": sum(counted(Tokens(*row.tokens), holds.policy.usage.count) for row in used),
         "usd": dollars(sum(row.usd for row in used)),
     }
 
