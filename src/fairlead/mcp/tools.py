@@ -9,6 +9,7 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from fairlead.service.operations import calls
+from fairlead.service.operations.documents import DOCUMENTS
 from fairlead.service.operations.table import OPERATIONS, Operation
 
 #: What takes something away, or puts another value in its place.
@@ -52,6 +53,7 @@ def _tool(operation: Operation) -> Tool:
         name=operation.name,
         description=getattr(calls, operation.call).__doc__,
         input_schema=asked,
+        output_schema=dict(DOCUMENTS[operation.gives]),
         annotations=ToolAnnotations(
             read_only_hint=operation.reads,
             destructive_hint=operation.name in _DESTRUCTIVE,
