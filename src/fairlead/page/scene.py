@@ -1,0 +1,158 @@
+"""Scene: everything that the overview shows, read at once; lanes and pages, never the queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.lifecycle.usage import minute_of
+from fairlead.model.instant import HOUR, MINUTE, Instant, parse_instant
+from fairlead.model.task import Status
+from fairlead.page.words import midnight
+from fairlead.planner.readiness import GATE as READINESS
+from fairlead.policy.policy import Policy
+from fairlead.service.desk import Desk
+from fairlead.service.looking import last_cycle, preview
+from fairlead.service.reports import status, timeline, trends
+from fairlead.service.reports.documents import dollars, row
+from fairlead.service.reports.pauses import live_pauses, pause_document
+from fairlead.service.reports.resources import pool_rows
+from fairlead.service.reports.shares import share_rows
+from fairlead.service.reports.upcoming import upcoming
+from fairlead.store.base import Filter, Reading, Tally
+
+#: How many rows a list shows; the rest is counted and linked.
+ROWS_MAX = 8
+#: Of how many attempts in flight the last line is read, and how much of a log for it.
+LINES_MAX = 64
+LINE_BYTES = 600
+#: What the timeline can look back on.
+SPANS = {"5m": 5 * MINUTE, "15m": 15 * MINUTE, "1h": HOUR, "6h": 6 * HOUR, "24h": 24 * HOUR}
+#: The window moves in steps, so that nothing is sent while nothing happens.
+STEPS = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One moment."""
+
+    now: Instant
+    mode: str
+    preset: str
+    room: dict[str, Any]
+    queued: dict[str, Any]
+    parked_count: int
+    done: int
+    usd: float
+    paused: list[dict[str, Any]]
+    warnings: list[dict[str, Any]]
+    running: list[dict[str, Any]]
+    next_up: list[dict[str, Any]]
+    held: list[dict[str, Any]]
+    waiting: list[dict[str, Any]]
+    parked: list[dict[str, Any]]
+    pools: list[dict[str, Any]]
+    budgets: list[dict[str, Any]]
+    shares: list[dict[str, Any]]
+    projects: list[str]
+    span: str
+    start: Instant
+    end: Instant
+    bars: list[dict[str, Any]]
+    left_out: bool
+    trend: dict[str, Any]
+    last_cycle: dict[str, Any]
+
+
+def scene(desk: Desk, span: str | None = None) -> Scene:
+    """How things stand now."""
+    with desk.store.read() as reading:
+        snapshot, plan, policy = preview(desk, reading)
+        tallies = reading.tallies()
+        budgets = status.budget_rows(snapshot, policy, plan)
+        holds = [held.document() for held in status.first_holds(plan.holds)]
+        done, usd = _today(reading, plan.now)
+        span, start, end, bars, left_out = _timeline(reading, plan.now, span)
+        return Scene(
+            now=plan.now,
+            mode=policy.capacity.mode,
+            preset=policy.preset_name,
+            room=plan.room.document(),
+            queued=status.queued(tallies, plan),
+            parked_count=_count(tallies, Status.PARKED),
+            done=done,
+            usd=usd,
+            paused=[pause_document(each) for each in live_pauses(reading)],
+            warnings=status.warnings(desk, snapshot, plan, policy, budgets),
+            running=_running(desk, reading, policy),
+            next_up=upcoming(reading, snapshot, plan, policy),
+            held=[each for each in holds if each["gate"] != READINESS],
+            waiting=[each for each in holds if each["gate"] == READINESS],
+            parked=_parked(reading),
+            pools=pool_rows(desk, reading, policy),
+            budgets=budgets,
+            shares=share_rows(reading, policy, plan.now),
+            projects=sorted(reading.projects()),
+            span=span,
+            start=start,
+            end=end,
+            bars=bars,
+            left_out=left_out,
+            trend=trends.buckets(reading, policy, start, plan.now),
+            last_cycle=last_cycle(reading) or {},
+        )
+
+
+def _count(tallies: list[Tally], wanted: Status) -> int:
+    return sum(each.count for each in tallies if each.status is wanted)
+
+
+def _today(reading: Reading, now: Instant) -> tuple[int, float]:
+    """Completions and dollars since midnight."""
+    booked = reading.usage_sums("all", minute_of(midnight(now))).get("all")
+    return (booked.completions, dollars(booked.usd) or 0.0) if booked else (0, 0.0)
+
+
+def _running(desk: Desk, reading: Reading, policy: Policy) -> list[dict[str, Any]]:
+    """What is in flight, each with the last line that it printed or reported."""
+    rows = status.running_rows(reading, policy)
+    for place, each in enumerate(rows):
+        each["line"] = each["note"] or (last_line(desk, each) if place < LINES_MAX else "")
+    return rows
+
+
+def last_line(desk: Desk, each: dict[str, Any]) -> str:
+    """The last line of an attempt's log."""
+    path = desk.home / "runs" / each["task"] / str(each["attempt"]) / "stdout.log"
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as held:
+            held.seek(max(0, size - LINE_BYTES))
+            lines = held.read(LINE_BYTES).decode("utf-8", "replace").split("\n")
+    except OSError:  # nothing printed yet, or it runs on another machine
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _parked(reading: Reading) -> list[dict[str, Any]]:
+    found = reading.listing(Filter(status=(Status.PARKED,)), 0, ROWS_MAX)
+    return [row(placed, None) for placed in found]
+
+
+def _timeline(
+    reading: Reading, now: Instant, span: str | None
+) -> tuple[str, Instant, Instant, list[dict[str, Any]], bool]:
+    """Attempts in the window; without a wish, the shortest that shows all of the last hour."""
+    name = span if span in SPANS else "1h"
+    bars, left_out = timeline.bars_since(reading, now - SPANS[name], now)
+    if span not in SPANS:
+        first = min((parse_instant(bar["from"]) for bar in bars), default=now)
+        name = next((key for key in SPANS if now - first <= SPANS[key]), "1h")
+        name = "1h" if SPANS[name] > HOUR else name
+    length = SPANS[name]
+    step = length // STEPS
+    end = -(-now // step) * step
+    return name, end - length, end, bars, left_out
+
+
+__all__ = ["SPANS", "Scene", "scene"]
