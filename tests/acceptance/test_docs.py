@@ -20,7 +20,7 @@ from tests.acceptance.commands import ROOT
 
 DOCUMENTS = [
     "README.md", "docs/quickstart.md", "docs/policies.md", "docs/embedding.md", "docs/operating.md",
-    "docs/walk.md", "docs/sources/beads.md", "docs/sources/cards.md",
+    "docs/walk.md", "docs/sources.md", "docs/sources/beads.md", "docs/sources/cards.md",
     *(f"docs/coming-from/{each}.md" for each in (
         "loopr", "agency", "agent-queue", "gas-town", "cool-workflow",
     )),
