@@ -17,6 +17,16 @@ from tests.daemon.world import World, is_zombie, until, wait_for
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
 
 
+DEMO = """agent = "demo"
+[worker]
+slots = 4
+[agents.demo.env]
+FAIRLEAD_DEMO_SECONDS = "{seconds}"
+FAIRLEAD_DEMO_FAIL = "0"
+FAIRLEAD_DEMO_THROTTLE = "0"
+"""
+
+
 def source(**values: Any) -> str:
     """A source in the settings; JSON's text and lists are TOML's too."""
     lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()]
@@ -64,6 +74,33 @@ def test_a_source_that_hangs_stalls_no_cycle_and_no_shutdown(world: World) -> No
     assert monotonic() - began < 8
     for pid in map(int, pids.read_text().split()):
         until(partial(is_zombie, pid), 5)
+
+
+#: Stands in for `bd`, which is not installed here: it lists one bead, and hangs when it is told.
+BD = """
+case "$1" in
+  list|ready) echo '[{"id": "a", "title": "A", "status": "open"}]' ;;
+  *) echo $$ >> "PIDS"; sleep 60 & echo $! >> "PIDS"; wait ;;
+esac
+"""
+
+
+def test_a_source_that_hangs_when_it_is_told_is_in_nobodys_way(world: World) -> None:
+    pids, program = world.home / "pids", world.home / "bd"
+    program.write_text(BD.replace("PIDS", str(pids)))
+    rule = source(type="beads", command=["sh", str(program)], write_back=True)
+    world.settings(DEMO.format(seconds=0.1) + rule)
+    world.up()
+    until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
+    world.add({"id": "b", "command": ["true"]})
+    until(lambda: world.statuses() == {"a": "done", "b": "done"})
+    began = monotonic()
+    world.fairlead("down")
+    assert monotonic() - began < 10
+    told = pids.read_text().split()
+    for pid in map(int, told):
+        until(partial(is_zombie, pid), 5)
+    assert pids.read_text().split() == told  # and no other was started on the way out
 
 
 def test_a_source_that_fails_changes_nothing_and_is_said_once(world: World) -> None:
@@ -122,14 +159,6 @@ parallelizable: true
 
 Notes:
 - as it was
-"""
-DEMO = """agent = "demo"
-[worker]
-slots = 4
-[agents.demo.env]
-FAIRLEAD_DEMO_SECONDS = "{seconds}"
-FAIRLEAD_DEMO_FAIL = "0"
-FAIRLEAD_DEMO_THROTTLE = "0"
 """
 
 

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from pathlib import Path
+from threading import Event as Signal
 from threading import Thread
 from time import monotonic
 from typing import Any
 
 from fairlead.daemon.watch import Watch
 from fairlead.intake import whole
+from fairlead.intake.sources.base import Found
 from fairlead.model.errors import FairleadError, TryLater
 from fairlead.model.instant import SECOND
 from fairlead.service.desk import Desk
@@ -29,8 +31,8 @@ QUIET_SECONDS, RESTLESS_SECONDS = 0.1, 1.0
 REST_TIMES = 10
 #: What was read while the source was written to is read again, but not for ever.
 DISCARDS_MAX = 3
-#: How much longer than its programs a source may take.
-GRACE_SECONDS = 5.0
+#: How much longer than one of its programs a source may take; telling many takes many programs.
+GRACE_SECONDS, TELL_TIMES = 5.0, 20
 #: How long the last words to sources may take: when told to stop, and when all is done.
 CLOSE_SECONDS, FAREWELL_SECONDS = 3.0, 30.0
 _READ, _TELL = "read", "tell"
@@ -39,18 +41,19 @@ _READ, _TELL = "read", "tell"
 class Errand:
     """Something to do with one source, in a thread that nobody has to wait for."""
 
-    def __init__(self, what: str, work: Callable[[], Any], wake: int) -> None:
+    def __init__(self, what: str, work: Callable[[Signal], Any], wake: int) -> None:
         self.what, self._work, self._wake = what, work, wake
         self.result: Any = None
         self.error: FairleadError | None = None
         self.began, self.seconds = monotonic(), 0.0
-        self.done = self.given_up = False
+        self.done = False
+        self._halt = Signal()
         self._thread = Thread(target=self._do, name=what, daemon=True)
         self._thread.start()
 
     def _do(self) -> None:
         try:
-            self.result = self._work()
+            self.result = self._work(self._halt)
         except Exception as error:  # a source is somebody else's code too
             self.error = syncing.explained(error)
         self.seconds = monotonic() - self.began
@@ -58,9 +61,14 @@ class Errand:
         with suppress(OSError):
             os.write(self._wake, b"!")
 
+    @property
+    def given_up(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self._halt.is_set()
+
     def give_up(self) -> None:
         """Want no answer: end the programs of its thread, with all that they started."""
-        self.given_up = True
+        self._halt.set()
         thread = self._thread.native_id
         with suppress(OSError):
             text = Path(f"/proc/self/task/{thread}/children").read_text(encoding="ascii")
@@ -242,16 +250,16 @@ class Sources:
                 continue
             if feed.due <= now:
                 feed.due, feed.touched_at = inf, None
-                feed.errand = Errand(_READ, partial(syncing.ask, feed.source), self._wake)
+                feed.errand = Errand(_READ, partial(_read, feed.source), self._wake)
             elif feed.must_tell and feed.tell_due <= now:
                 tasks, feed.news = feed.news, set()
-                rule, where = feed.source
-                work = partial(telling.tell, self._desk, rule.type, where, tasks)
+                work = partial(_tell, self._desk, feed.source, tasks)
                 feed.errand = Errand(_TELL, work, self._wake)
 
     def _give_up_late(self, feed: Feed, errand: Errand) -> None:
         """A source that does not come back is not waited for, nor asked again before it does."""
-        limit = feed.source.where.seconds + GRACE_SECONDS
+        limit = feed.source.where.seconds * (1 if errand.what == _READ else TELL_TIMES)
+        limit += GRACE_SECONDS
         if not errand.given_up and monotonic() - errand.began >= limit:
             errand.give_up()
             self._failed(feed, TryLater(f"no answer within {limit:g} seconds", "", "too_slow"))
@@ -321,3 +329,11 @@ class Sources:
         if text != feed.complaint:
             feed.complaint = text
             self._say(f"warning: source {feed.source.name} {text}")
+
+
+def _read(source: Configured, halt: Signal) -> Found:
+    return syncing.ask(source)
+
+
+def _tell(desk: Desk, source: Configured, tasks: set[str] | None, halt: Signal) -> dict[str, Any]:
+    return telling.tell(desk, source.rule.type, source.where, tasks, halt.is_set)

@@ -7,15 +7,13 @@ leaves between the two is told once more, and a source changes nothing when it h
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from threading import Event as Signal
 from time import monotonic
 from typing import IO, Any
-
-from fairlead.service.sourcing.remembered import seen, source_key
 
 from fairlead.intake.sources import source_named
 from fairlead.intake.sources.base import Told, Where, Writable
@@ -23,6 +21,7 @@ from fairlead.model.errors import FairleadError, Refused, TryLater
 from fairlead.model.instant import Instant
 from fairlead.model.task import Status, Task
 from fairlead.service.desk import Desk
+from fairlead.service.sourcing.remembered import seen, source_key
 from fairlead.store.base import Reading
 
 #: How many items are told at once: what a crash leaves is no more than this.
@@ -39,7 +38,11 @@ def can_be_told(source: str) -> bool:
 
 
 def tell(
-    desk: Desk, source: str, where: Where, tasks: Collection[str] | None = None
+    desk: Desk,
+    source: str,
+    where: Where,
+    tasks: Collection[str] | None = None,
+    halted: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
     """Tell what has changed of these tasks, or of all that came from there: written, and failed."""
     found = source_named(source)
@@ -47,14 +50,14 @@ def tell(
         hint = "Take write_back away; cards, beads and queue.json can be told."
         raise Refused(f"nothing can be written back to {source}", hint, code="not_writable")
     key = source_key(source, where)
-    answer: dict[str, Any] = {"written": [], "failed": []}
+    teller = _Teller(desk, found, where, key, halted)
     with _alone(desk, key, where.seconds):
-        _make_up(desk, found, where, key, answer)
+        teller.make_up()
         with desk.store.read() as reading:
             news = list(_news(desk, reading, key, tasks))
         for start in range(0, len(news), BATCH):
-            _tell(desk, found, where, key, news[start : start + BATCH], answer)
-    return answer
+            teller.tell(news[start : start + BATCH])
+    return {"written": teller.written, "failed": teller.failed}
 
 
 def untold(desk: Desk, source: str, where: Where) -> list[str]:
@@ -123,50 +126,59 @@ def _mark_told(told: Told) -> list[Any]:
     return [told.status, *counted, told.reason]
 
 
-def _make_up(desk: Desk, source: Writable, where: Where, key: str, answer: dict[str, Any]) -> None:
-    """What was being told when somebody was killed is told once more, as it was."""
-    with desk.store.read() as reading:
-        left = reading.value(f"telling:{key}") or []
-    if left:
-        _write(desk, source, where, key, [Told(**each) for each in left], answer)
+@dataclass(slots=True)
+class _Teller:
+    """One turn with one source."""
 
+    desk: Desk
+    source: Writable
+    where: Where
+    key: str
+    halted: Callable[[], bool]
+    written: list[str] = field(default_factory=list)
+    failed: list[dict[str, str]] = field(default_factory=list)
 
-def _tell(
-    desk: Desk, source: Writable, where: Where, key: str, news: list[Told], answer: dict[str, Any]
-) -> None:
-    with desk.store.write() as tx:
-        tx.put_value(f"telling:{key}", [asdict(each) for each in news])
-    _write(desk, source, where, key, news, answer)
+    def make_up(self) -> None:
+        """What was being told when somebody was killed is told once more, as it was."""
+        with self.desk.store.read() as reading:
+            left = reading.value(f"telling:{self.key}") or []
+        if left:
+            self._write([Told(**each) for each in left])
 
+    def tell(self, news: list[Told]) -> None:
+        """Keep what is about to be told, and tell it."""
+        with self.desk.store.write() as tx:
+            tx.put_value(f"telling:{self.key}", [asdict(each) for each in news])
+        self._write(news)
 
-def _write(
-    desk: Desk, source: Writable, where: Where, key: str, news: list[Told], answer: dict[str, Any]
-) -> None:
-    """Write, and remember what was told; one that cannot be told does not keep the others."""
-    try:
-        answer["written"] += source.write(where, news)
-        told = news
-    except TryLater:  # nobody can be told now
-        raise
-    except FairleadError:
-        told = list(_one_by_one(source, where, news, answer))
-    with desk.store.write() as tx:
-        for each in told:
-            tx.put_value(f"told:{key}:{each.id}", _mark_told(each))
-        tx.put_value(f"telling:{key}", None)
-
-
-def _one_by_one(
-    source: Writable, where: Where, news: list[Told], answer: dict[str, Any]
-) -> Iterator[Told]:
-    for each in news:
+    def _write(self, news: list[Told]) -> None:
+        """Write, and remember what was told; one that cannot be told does not keep the others."""
         try:
-            answer["written"] += source.write(where, [each])
-            yield each
-        except TryLater:
+            self.written += self._asked(news)
+            told = news
+        except TryLater:  # nobody can be told now
             raise
-        except FairleadError as error:
-            answer["failed"].append({"id": each.id, "message": error.message})
+        except FairleadError:
+            told = list(self._one_by_one(news))
+        with self.desk.store.write() as tx:
+            for each in told:
+                tx.put_value(f"told:{self.key}:{each.id}", _mark_told(each))
+            tx.put_value(f"telling:{self.key}", None)
+
+    def _one_by_one(self, news: list[Told]) -> Iterator[Told]:
+        for each in news:
+            try:
+                self.written += self._asked([each])
+                yield each
+            except TryLater:
+                raise
+            except FairleadError as error:
+                self.failed.append({"id": each.id, "message": error.message})
+
+    def _asked(self, news: list[Told]) -> list[str]:
+        if self.halted():
+            raise TryLater("nobody waits for it any more", code="halted")
+        return self.source.write(self.where, news)
 
 
 @contextmanager
