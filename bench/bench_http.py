@@ -1,0 +1,110 @@
+"""HTTP: eight callers who lease and complete beside one who does so on the store itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from statistics import median
+from threading import Thread
+from time import perf_counter
+from typing import Any
+from urllib.parse import urlsplit
+
+from bench.measure import Row
+from fairlead.app import open_desk
+from fairlead.service import leases, tasks
+from fairlead.service.desk import Desk
+
+CALLERS, EACH, TURNS = 8, 60, 7
+POLICY = 'preset = "balanced"\n[caps]\nall = 1000\n[backpressure]\nsoft = "none"\nhard = "none"\n'
+
+
+def rows() -> list[Row]:
+    """The rate of both, taken by turns."""
+    here = Path(tempfile.mkdtemp(prefix=".bench-http-", dir=Path(__file__).parent))
+    try:
+        return [*pulled(here)]
+    finally:
+        shutil.rmtree(here, ignore_errors=True)
+
+
+def pulled(here: Path) -> Iterator[Row]:
+    """Leases and results a second."""
+    (here / "policy.toml").write_text(POLICY, encoding="utf-8")
+    desk = open_desk(here)
+    direct, served = [], []
+    with server(here) as (address, token):
+        for _ in range(TURNS + 1):
+            tasks.add(desk, [{"prompt": "Fix the login form"}] * (2 * CALLERS * EACH))
+            direct.append(rate(lambda: one_at_a_time(desk)))
+            served.append(rate(lambda: many_at_once(address, token)))
+    ours, plain = median(served[1:]), median(direct[1:])
+    what = f"lease and complete over HTTP, {CALLERS} callers (ratio of rates)"
+    yield Row(
+        what, f"{ours:,.0f} /s", f"the store, one caller {plain:,.0f} /s", ours / plain, ">= 2"
+    )
+
+
+def rate(work: Any) -> float:
+    """Tasks a second."""
+    start = perf_counter()
+    work()
+    return CALLERS * EACH / (perf_counter() - start)
+
+
+def one_at_a_time(desk: Desk) -> None:
+    for _ in range(CALLERS * EACH):
+        (taken,) = leases.lease(desk, limit=1, worker="w")["leases"]
+        leases.complete(desk, [taken["lease"]])
+
+
+def many_at_once(address: str, token: str) -> None:
+    """Each caller has one connection, and one request on it at a time."""
+    done: list[int] = []
+    callers = [Thread(target=pull, args=(address, token, done)) for _ in range(CALLERS)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    if sum(done) != CALLERS * EACH:
+        raise AssertionError(f"{sum(done)} of {CALLERS * EACH} were completed")
+
+
+def pull(address: str, token: str, done: list[int]) -> None:
+    connection = HTTPConnection(address)
+    heads = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    for _ in range(EACH):
+        taken = post(connection, "/api/v1/leases", b'{"limit": 1, "worker": "w"}', heads)
+        lease = taken["leases"][0]["lease"]
+        post(connection, f"/api/v1/leases/{lease}/complete", b"{}", heads)
+    connection.close()
+    done.append(EACH)
+
+
+def post(connection: HTTPConnection, path: str, body: bytes, heads: dict[str, str]) -> Any:
+    connection.request("POST", path, body, heads)
+    answer = connection.getresponse()
+    text = answer.read()
+    if answer.status != 200:
+        raise AssertionError(f"{path}: {answer.status} {text!r}")
+    return json.loads(text)
+
+
+@contextmanager
+def server(home: Path) -> Iterator[tuple[str, str]]:
+    """A server of its own on this home: where it listens, and its token."""
+    words = [sys.executable, "-m", "fairlead", "--home", str(home), "serve", "--port", "0"]
+    with subprocess.Popen([*words, "--no-page"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            url = process.stdout.readline().removeprefix("serving").strip()
+            yield urlsplit(url).netloc, (home / "token").read_text().strip()
+        finally:
+            process.terminate()
