@@ -51,7 +51,7 @@ class Served:
         self.sessions = Sessions(home, now)
         self._door = Door(self.sessions, f"fairlead-{bound.port}", bound.secure)
         self._metrics = Metrics(office, self.streams, now)
-        self._running: list[Running] = []
+        self._running: list[Running] = [self._metrics.running]
         self._told: list[Callable[[], None]] = []
         self._mounts: dict[str, ASGIApp] = {}
         self._exact: dict[str, tuple[str, Endpoint]] = {
@@ -163,7 +163,6 @@ class Served:
         async with AsyncExitStack() as stack:
             await self.office.open()
             stack.push_async_callback(self.office.close)
-            await self._metrics.begin()
             for running in self._running:
                 await stack.enter_async_context(running())
             for tell in self._told:
