@@ -318,6 +318,14 @@ def test_what_failed_before_counts(office):
     )  # fmt: skip
 
 
+def test_what_is_reset_in_its_source_starts_to_count_anew(office):
+    bring(office, item("a", failures=3, blocked="parked: exit 1"))
+    answer = bring(office, item("a"))
+    assert answer["changed"] == [{"id": "a", "fields": ["source_hold", "failures"]}]
+    assert (task(office, "a").failures, hold(office, "a")) == (0, "")
+    assert bring(office, item("a"))["unchanged"] == ["a"]
+
+
 # All or nothing
 
 

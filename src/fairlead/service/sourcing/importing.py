@@ -225,7 +225,11 @@ class _Turn:
         made = [group.name for group in router.new_groups]
         router.new_groups.clear()
         for name, draft in new.items():
-            self.entries[draft.item.id] = {"task": name, "fields": digests(draft.values)}
+            self.entries[draft.item.id] = {
+                "task": name,
+                "fields": digests(draft.values),
+                "failures": draft.item.failures,
+            }
         self.tasks |= tx.tasks([*new, *back])
         for task in (self.tasks[name] for name in drafts if name in new or name in back):
             row = {"id": task.id, "project": task.project, "group": task.group}
@@ -249,7 +253,7 @@ class _Turn:
                 found = anew(task, entry["fields"], draft.values)
             elif not draft.follows:
                 found = merge(task, entry["fields"], draft.values, self.router)
-            fields = self._rewrite(draft, task, found)
+            fields = self._rewrite(draft, entry, task, found)
         except FairleadError as error:
             self.skip(draft.item, error.message)
             return
@@ -271,7 +275,7 @@ class _Turn:
         else:
             self.answer.unchanged.append(task.id)
 
-    def _rewrite(self, draft: Draft, task: Task, found: Merge) -> list[str]:
+    def _rewrite(self, draft: Draft, entry: Entry, task: Task, found: Merge) -> list[str]:
         """Put the changes into a task; the fields that are others now."""
         names = sorted({*found.values, *found.empty})
         after = task
@@ -282,9 +286,13 @@ class _Turn:
             names.append("needs")
         if after.source_hold != draft.hold:
             names.append("source_hold")
+        failures = task.failures
+        if entry["failures"] != draft.item.failures:
+            names.append("failures")
+            failures = entry["failures"] = draft.item.failures
         if not names:
             return []
-        after = changed(after, needs=draft.needs, source_hold=draft.hold)
+        after = changed(after, needs=draft.needs, source_hold=draft.hold, failures=failures)
         placed = self.journal.settle(after)
         since = placed.task.ready_since if after.ready_since else self.now
         since = None if placed.wait in _WAITS else since
