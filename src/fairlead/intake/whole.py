@@ -27,7 +27,7 @@ def change(path: Path, turn: Callable[[bytes], bytes], within: Path | None = Non
 
     `within`: a link that leads out of this folder is refused.
     """
-    target = path.resolve(strict=True)
+    target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
         hint = "Nothing was written; take the link away."
         raise Refused(f"{path} leads out of {within}", hint, code="leads_out")
@@ -38,8 +38,8 @@ def change(path: Path, turn: Callable[[bytes], bytes], within: Path | None = Non
             return _change(target, turn, folder)
         finally:
             os.close(folder)
-    except FileNotFoundError:
-        raise
+    except FileNotFoundError as error:
+        raise Refused(f"{path} has gone away", "The next sync looks for it again.") from error
     except OSError as error:
         hint = "Nothing was changed; check the folder's permissions and free space."
         raise Refused(f"{path}: cannot be written: {error.strerror}", hint) from error

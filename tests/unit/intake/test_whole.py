@@ -67,7 +67,7 @@ def test_a_file_that_goes_away_does_not_come_back(tmp_path):
         path.unlink()
         return old + b" and ours"
 
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(Refused, match="has gone away"):
         whole.change(path, turn)
     assert list(tmp_path.iterdir()) == []
 

@@ -89,8 +89,6 @@ def write(where: Where, told: Sequence[Told]) -> list[str]:
             continue
         try:
             changed = whole.change(path, partial(_told, told=each), folder)
-        except FileNotFoundError as error:
-            raise Refused(f"{path} has been moved", "The next sync finds it.") from error
         except Invalid as error:
             raise Refused(f"{path}: {error.message}", error.hint) from error
         if changed and each.id not in written:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairlead.intake.sources import cards
 from fairlead.intake.sources.base import Standing, Told, Where, Writable
@@ -290,3 +294,37 @@ def test_what_cannot_be_told_is_named(tmp_path):
     with pytest.raises(Refused) as caught:
         cards.write(Where(tmp_path), [told("queued", item="login")])
     assert caught.value.message == f"{path}: the value of 'agent_status' is not one line"
+
+
+BODIES = st.lists(
+    st.sampled_from(
+        ["", "Text.", "# Title", "Summary:", "History:", "## History", "Notes:", "- [ ] do", "```",
+         "- 2026-01-01 - by hand", "- 2026-01-01 - Fairlead: running", "  History:", "---"]
+    ),
+    max_size=10,
+)  # fmt: skip
+
+
+@given(
+    BODIES, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", "\ufeff"]), st.booleans(),
+    st.lists(st.sampled_from(sorted(cards.SAID)), max_size=5),
+)  # fmt: skip
+def test_whatever_is_told_lines_are_added_and_none_is_lost(body, end, mark, ends, statuses):
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "login.md")
+        head = ["---", "agent_status: idle # ours", "agent_flow: review", "---"]
+        text = mark + end.join([*head, *body]) + (end if ends else "")
+        path.write_bytes(text.encode())
+        before, last, said = only(Path(folder)), None, []
+        for status in statuses:
+            if cards.write(Where(Path(folder)), [told(status, last, item="login")]):
+                said.append(cards.SAID[status])
+            last = status
+        lines, now = text.split(end), path.read_bytes().decode().split(end)
+        assert now[:1] + now[2:4] == lines[:1] + lines[2:4]
+        assert now[1] == f"agent_status: {said[-1] if said else 'idle'} # ours"
+        added = list((Counter(now[4:]) - Counter(lines[4:])).elements())
+        assert not Counter(lines[4:]) - Counter(now[4:])
+        ours = [line for line in added if line not in ("", "History:")]
+        assert sorted(ours) == sorted(f"- 2026-01-30 - Fairlead: {each}" for each in said)
+        assert only(Path(folder)).record == before.record
