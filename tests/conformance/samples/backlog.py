@@ -34,7 +34,7 @@ What is to be done.
 
 ## Acceptance Criteria
 <!-- AC:BEGIN -->
-- [ ] #1 It works
+- [ ] It works
 <!-- AC:END -->
 """
 

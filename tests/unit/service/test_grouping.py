@@ -203,6 +203,7 @@ def test_pausing_a_group_holds_those_under_it(town):
     assert town.lease() == []
     [hold] = [each for each in shown(town, "spring")["holds"] if each["code"] == "paused"]
     assert (hold["count"], hold["tasks"]) == (2, ["api-login", "web-login"])
+    assert hold["reason"] == "group spring is paused by ann since 2026-01-30T12:00:00Z"
     queue.resume(town.desk, "group:spring")
     assert {row["task"] for row in town.lease()} == {"api-login", "web-login"}
 

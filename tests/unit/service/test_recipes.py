@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from fairlead.model.errors import FairleadError, Invalid
 from fairlead.service import projects
 from fairlead.service.grouping.recipes import add_recipe
 from fairlead.service.operations import calls
+from tests.acceptance.commands import ROOT
 
 
 def add(office, recipe: str, **given: Any) -> list[str]:
@@ -159,3 +161,23 @@ def test_a_recipe_is_for_one_prompt(office):
 def test_the_help_names_those_that_are_shipped():
     assert ", ".join(recipes.shipped()) == RECIPES
     assert all(recipes.shipped().values())
+
+
+def test_the_document_shows_what_is_there():
+    text = (ROOT / "docs" / "groups.md").read_text(encoding="utf-8")
+    for name, about in recipes.shipped().items():
+        assert f"| `{name}` | {about} |" in text
+    [example] = [
+        block for block in re.findall(r"```text\n(.*?)```", text, re.DOTALL) if "[[step]]" in block
+    ]
+    assert [step.needs for step in recipes.parse("r", example).steps] == [
+        (),
+        ("write",),
+        ("write",),
+    ]
+    [tree] = [
+        block
+        for block in re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+        if "[[groups]]" in block
+    ]
+    assert tree in (ROOT / "examples" / "groups" / "release.toml").read_text(encoding="utf-8")

@@ -77,7 +77,8 @@ def _board(folder: Path) -> _Board:
                 path = place / name
                 config = Page("", read_text(path, WHAT), "").fields()  # as the head of a page
                 told = [str(each) for each in list_of(config, "statuses")]
-                return _Board(told or STATUSES, _project(folder))
+                project = str(config.get("project_name") or "")
+                return _Board(told or STATUSES, project or _project(folder))
     return _Board(STATUSES, _project(folder))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from fairlead.lifecycle.usage import Tokens, counted
 from fairlead.model.plan import Hold
 from fairlead.model.task import Status, Task
-from fairlead.planner.readiness import SENTENCES
+from fairlead.planner.readiness import GATE, SENTENCES
 from fairlead.service.reports.documents import dollars, shown, title_of
 from fairlead.service.reports.holds import Holds
 from fairlead.store.base import Placed, Reading
@@ -63,7 +63,7 @@ def _by_code(queued: Iterable[Placed], held: dict[str, Hold | None]) -> list[dic
         hold = held[each.task.id]
         if hold is None:
             continue
-        reason = SENTENCES.get(hold.code, hold.reason)
+        reason = SENTENCES[hold.code] if hold.gate == GATE else hold.reason
         row = sorts.setdefault(
             (hold.code, reason),
             {"gate": hold.gate, "code": hold.code, "reason": reason, "count": 0, "tasks": []},
