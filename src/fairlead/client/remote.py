@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from http.client import HTTPException, HTTPResponse
 from threading import Event as Pause
 from time import monotonic
@@ -30,6 +31,12 @@ class Remote:
         self.url = url
         self._wire = Wire(Address.of(url), token)
 
+    def __enter__(self) -> Remote:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Nothing more is asked."""
         self._wire.close()
@@ -44,20 +51,22 @@ class Remote:
 
     def events(self, after: int, task: str | None = None) -> Iterator[dict[str, Any]]:
         """Every event after a number, and those that come; a broken stream goes on by itself."""
-        give_up = monotonic()  # at first, nobody there is an error at once
+        known, broken = False, 0.0  # at first, nobody there is an error at once
         while True:
             try:
-                with self._events(after, task) as stream:
-                    give_up = monotonic() + AGAIN_SECONDS
-                    for event in _told(stream):
-                        after = event["number"]
-                        give_up = monotonic() + AGAIN_SECONDS
-                        if task is None or event["task"] == task:
+                with closing(self._events(after, task)) as stream:
+                    for event in stream:
+                        known, broken = True, 0.0
+                        after = event.get("number", after)
+                        if event and task in (None, event["task"]):
                             yield event
             except (HTTPException, OSError, TryLater) as error:
-                if monotonic() >= give_up:
-                    if isinstance(error, FairleadError):
-                        raise
+                broken = broken or monotonic()
+                if known and monotonic() - broken < AGAIN_SECONDS:
+                    pass
+                elif isinstance(error, FairleadError):
+                    raise
+                else:
                     raise lost(self.url, str(error), repeatable=True) from error
             Pause().wait(PAUSE_SECONDS)
 
@@ -103,17 +112,17 @@ class Remote:
             if document["leases"] or monotonic() >= ends:
                 return document
 
-    def _events(self, after: int, task: str | None) -> HTTPResponse:
+    def _events(self, after: int, task: str | None) -> Generator[dict[str, Any], None, None]:
+        """The events of one stream, until it breaks or is closed; first an empty one: it began."""
         path = request_of("events", {"task": task}).target
-        more = {"Accept": "text/event-stream", "Last-Event-ID": str(after), "Connection": "close"}
+        more = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
         request = Request("GET", path, None, repeatable=True)
-        answer = self._wire.stream(request, more, SILENCE_SECONDS * 2)
-        kind = answer.headers.get_content_type()
-        if answer.status != 200 or kind != "text/event-stream":
-            with answer:
+        with self._wire.stream(request, more, SILENCE_SECONDS * 2) as answer:
+            if answer.headers.get_content_type() == "text/event-stream":
+                yield {}
+                yield from _told(answer)
+            else:
                 document_of(self.url, answer.status, answer.read(PAGE_MAX * 1000))
-            raise TryLater(f"{self.url} gives no stream of events", "Ask again.", "no_stream")
-        return answer
 
 
 def _told(stream: HTTPResponse) -> Iterator[dict[str, Any]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import select
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 
 from fairlead.client.address import Address
@@ -50,15 +52,18 @@ class Wire:
             connection.close()
             raise lost(self.address.url, _said(error), request.repeatable) from error
 
-    def stream(self, request: Request, more: dict[str, str], silence: float) -> HTTPResponse:
-        """An answer that goes on, on a connection of its own; closing it ends that."""
+    @contextmanager
+    def stream(
+        self, request: Request, more: dict[str, str], silence: float
+    ) -> Iterator[HTTPResponse]:
+        """An answer that goes on, on a connection of its own."""
         connection = self._open(silence - SILENCE_SECONDS)
         try:
             self._send(connection, request, more)
-            return connection.getresponse()
-        except (HTTPException, OSError) as error:
+            with connection.getresponse() as answer:
+                yield answer
+        finally:
             connection.close()
-            raise lost(self.address.url, _said(error), repeatable=True) from error
 
     def _ask(self, connection: HTTPConnection, request: Request, waits: float) -> tuple[int, bytes]:
         if connection.sock is not None:
