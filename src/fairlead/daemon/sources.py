@@ -87,8 +87,9 @@ class Feed:
     watched: bool = False  # the kernel tells of changes
     due: float = inf  # when it is read next
     touched_at: float | None = None  # since when it is being written to
-    rest: float = 0.0  # shortest time until it is read again
+    rests_until: float = 0.0  # it is not read again before
     discarded: int = 0
+    settled: Found | None = None  # what it had when all of it was followed
     errand: Errand | None = None
     news: set[str] | None = field(default_factory=set)  # tasks to tell of; None: look at all
     tell_due: float = 0.0
@@ -98,7 +99,7 @@ class Feed:
     @property
     def every(self) -> float:
         """Seconds between two looks where nobody tells of changes."""
-        return self.source.rule.every / SECOND
+        return max(QUIET_SECONDS, self.source.rule.every / SECOND)
 
     @property
     def reading(self) -> bool:
@@ -233,7 +234,7 @@ class Sources:
             if feed.source.where.path in changed:
                 feed.touched_at = now if feed.touched_at is None else feed.touched_at
                 quiet = min(now + QUIET_SECONDS, feed.touched_at + RESTLESS_SECONDS)
-                feed.due = max(quiet, feed.touched_at + feed.rest)
+                feed.due = max(quiet, feed.rests_until)
 
     def _watch_feed(self, feed: Feed) -> None:
         path = feed.source.where.path
@@ -276,7 +277,7 @@ class Sources:
         return self._take_read(feed, errand)
 
     def _take_read(self, feed: Feed, errand: Errand) -> bool:
-        feed.rest = min(errand.seconds * REST_TIMES, feed.every)
+        feed.rests_until = monotonic() + min(errand.seconds * REST_TIMES, feed.every)
         if feed.due < inf and feed.discarded < DISCARDS_MAX:  # it was written to meanwhile
             feed.discarded += 1
             return False
@@ -284,6 +285,9 @@ class Sources:
         if self._keep and not feed.watched:
             feed.due = min(feed.due, monotonic() + feed.every)
             self._watch_feed(feed)
+        if feed.settled is not None and errand.result == feed.settled and not feed.complaint:
+            return False  # nothing new: there is nothing to follow
+        feed.settled = None
         try:
             if errand.error is not None:
                 raise errand.error
@@ -291,6 +295,7 @@ class Sources:
         except Exception as error:  # what a source says must not end the daemon
             self._failed(feed, syncing.explained(error))
             return False
+        feed.settled = None if row["conflicts"] or row["skipped"] else errand.result
         self._tell_conflicts(feed, row["conflicts"])
         if feed.complaint:
             feed.complaint = ""
