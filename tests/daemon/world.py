@@ -85,7 +85,7 @@ class World:
         return found
 
     def up(self) -> int:
-        return int(self.fairlead("up", "--detach")["pid"])
+        return int(self.fairlead("up", "--detach", "--no-server")["pid"])
 
     def run(self, *words: str) -> dict[str, Any]:
         return self.fairlead("run", "--until-idle", *words)

@@ -66,6 +66,7 @@ SECTIONS: dict[str, tuple[str, dict[str, str]]] = {
             "up": "The daemon: start whatever is added.",
             "down": "End the daemon; agents go on, or are stopped.",
             "serve": "The HTTP API and the page, without a daemon.",
+            "link": "A link that opens the page, once.",
             "drain": "Start nothing more, and wait for what runs.",
             "logs": "What an attempt printed.",
             "mcp": "The verbs as tools for agents, over MCP.",

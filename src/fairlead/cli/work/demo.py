@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairlead.cli.options import Call, common, pass_call
-from fairlead.cli.output import count, paint, print_json, table, write
+from fairlead.cli.output import count, paint, print_json, table, warn, write
+from fairlead.model.errors import TryLater
 
 if TYPE_CHECKING:
+    from fairlead.daemon.servant import Servant
     from fairlead.service.desk import Desk
 
 
 @click.command("demo")
 @click.option("--seconds", type=float, default=6.0, metavar="S", help="Longest work of a task.")
+@click.option("--serve", is_flag=True, help="Open the page too; it stays until Ctrl-C.")
 @click.option("--seed", type=int, default=7, metavar="N", help="Another seed, another story.")
 @common
 @pass_call
-def command(call: Call, seconds: float, seed: int) -> None:
+def command(call: Call, seconds: float, serve: bool, seed: int) -> None:
     """Forty tasks in three projects, eight slots, no account: about a minute, then the story.
 
     Some attempts fail, one is throttled, one task is parked. Its home folder is a new one.
@@ -28,6 +33,7 @@ def command(call: Call, seconds: float, seed: int) -> None:
     \b
     Example:
       fairlead demo
+      fairlead demo --serve
     """
     from fairlead.app import open_desk
     from fairlead.cli.work.view import Screen
@@ -41,9 +47,13 @@ def command(call: Call, seconds: float, seed: int) -> None:
     (home / "fairlead.toml").write_text(demo.SETTINGS, encoding="utf-8")
     desk = open_desk(home, None, call.clock)
     demo.prepare(desk, seed, seconds)
+    servant = _serve(call, home) if serve else None
     screen = Screen(desk, "fairlead demo", silent=call.json)
     try:
         Daemon(desk, "demo", say=screen.say, tick=screen.tick).run(Wish(until_idle=True))
+    except BaseException:
+        _end(servant)
+        raise
     finally:
         screen.close()
     told = {"summary": summary.summary(desk), "stats": stats.stats(desk)}
@@ -51,6 +61,56 @@ def command(call: Call, seconds: float, seed: int) -> None:
         print_json({"schema": "fairlead/1", "home": str(home), **told})
     else:
         write(_story(desk, told["summary"], told["stats"], home))
+    if servant is not None:
+        _stay(servant, call.json)
+
+
+def _serve(call: Call, home: Path) -> Servant:
+    """The page, at a port that is free; who looks on has it open before the first task starts."""
+    from fairlead.cli.work.serving import (
+        has_screen,
+        new_link,
+        refuse_missing,
+        wait_for_server,
+        words,
+    )
+    from fairlead.daemon.servant import Servant
+
+    refuse_missing()
+    call.home = home
+    servant = Servant(words(call, "--port", "0"), sys.stderr.buffer, warn)
+    servant.look()
+    try:
+        link = new_link(home) if wait_for_server(home) else None
+    except BaseException:
+        servant.close()
+        raise
+    if link is None:
+        servant.close()
+        raise TryLater("the page did not come up", "What it said stands above.", "not_served")
+    print(f"open {link}", file=sys.stderr, flush=True)
+    if has_screen():
+        click.launch(link)
+    return servant
+
+
+def _stay(servant: Servant, quiet: bool) -> None:
+    """The page goes on until an interrupt."""
+    if not quiet:
+        write("The page stays open: look around. Ctrl-C ends it.\n")
+    sys.stdout.flush()
+    pause = Event()
+    try:
+        while servant.is_there:
+            servant.look()
+            pause.wait(0.5)
+    finally:
+        servant.close()
+
+
+def _end(servant: Servant | None) -> None:
+    if servant is not None:
+        servant.close()
 
 
 def _story(desk: Desk, past: dict[str, Any], numbers: dict[str, Any], home: Path) -> str:

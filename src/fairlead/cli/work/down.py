@@ -44,16 +44,19 @@ def command(call: Call, stop_agents: bool) -> None:
 
 
 def _end(home: Path, stop_agents: bool) -> int | None:
+    from fairlead.cli.work.serving import is_alive, known
     from fairlead.daemon.lock import holder
 
     found = holder(home)
     if found is None or not found.get("pid"):
         return None
     pid = int(found["pid"])
+    served = known(home) or {}
+    server = served["pid"] if served.get("daemon") == pid else None  # it goes with its daemon
     os.kill(pid, signal.SIGUSR1 if stop_agents else signal.SIGTERM)
     pause = Event()
     for _ in range(int(DOWN_SECONDS / 0.05)):
-        if holder(home) is None:
+        if holder(home) is None and not (server and is_alive(server)):
             return pid
         pause.wait(0.05)
     raise TryLater(f"the daemon (pid {pid}) has not ended yet", "Look into daemon.log.", "busy")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
 
@@ -56,13 +58,16 @@ def command(
         tls=(tls_cert, tls_key) if tls_cert and tls_key else None,
         plain=allow_plain_http,
         names=names,
+        daemon=os.getppid() if until_eof else None,
     )
+
+    tells_link = wanted.page and (not until_eof or sys.stdout.isatty())  # not into a log
 
     def started(url: str, link: str) -> None:
         if call.json:
             print_json({"schema": "fairlead/1", "url": url, "link": link})
         else:
-            write(f"serving {url}\n" + (f"open {link}\n" if wanted.page else ""))
+            write(f"serving {url}\n" + (f"open {link}\n" if tells_link else ""))
         sys.stdout.flush()
         if opens:
             click.launch(link)
@@ -74,8 +79,6 @@ def command(
 
 def _end_with_input() -> None:
     """Whoever started this server is gone."""
-    import os
-    import signal
-
-    sys.stdin.buffer.read()
+    while os.read(0, 4096):
+        pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from fairlead.model.errors import Invalid
+from fairlead.model.errors import Invalid, TryLater
 
 if TYPE_CHECKING:
     from fairlead.cli.options import Call
@@ -32,6 +34,7 @@ class Wanted:
     tls: tuple[str, str] | None = None
     plain: bool = False  # plain HTTP off loopback was asked for
     names: tuple[str, ...] = ()  # other names by which it may be asked
+    daemon: int | None = None  # the pid of the daemon that it belongs to
 
 
 def is_installed() -> bool:
@@ -68,7 +71,7 @@ def serve(call: Call, wanted: Wanted, started: Callable[[str, str], None]) -> No
     url = f"{'https' if bound.secure else 'http'}://{_shown(wanted.host)}:{port}"
 
     def tell() -> None:
-        _write(desk.home, url)
+        _write(desk.home, {"url": url, "pid": os.getpid(), "daemon": wanted.daemon})
         started(url, f"{url}/open?key={served.sessions.new_link()}")
 
     served.when_ready(tell)
@@ -82,10 +85,67 @@ def known(home: Path) -> dict[str, Any] | None:
     """Who serves this home; None: nobody."""
     try:
         found: dict[str, Any] = json.loads((home / FILE).read_text(encoding="utf-8"))
-        os.kill(int(found["pid"]), 0)
+        return found if is_alive(int(found["pid"])) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        pass
+    return True
+
+
+def new_link(home: Path) -> str:
+    """A link that opens the page of whoever serves this home."""
+    from fairlead.client.address import Address
+    from fairlead.client.answers import document_of
+    from fairlead.client.requests import Request
+    from fairlead.client.wire import Wire
+    from fairlead.service.house.token import home_token
+
+    found = known(home)
+    if found is None:
+        hint = "Start it: fairlead up, or fairlead serve."
+        raise TryLater("nobody serves this home folder", hint, code="not_served")
+    wire = Wire(Address.of(found["url"]), home_token(home))
+    try:
+        answer = wire.exchange(Request("POST", "/links", b"{}", repeatable=True))
+    finally:
+        wire.close()
+    return f"{found['url']}{document_of(found['url'], *answer)['path']}"
+
+
+def wait_for_server(home: Path, seconds: float = 15.0) -> str | None:
+    """The URL, as soon as somebody serves this home; None: nobody does in time."""
+    pause = Event()
+    for _ in range(int(seconds / 0.05)):
+        found = known(home)
+        if found is not None:
+            return str(found["url"])
+        pause.wait(0.05)
+    return None
+
+
+def words(call: Call, *more: str) -> list[str]:
+    """The command that serves this home beside a daemon."""
+    command = [sys.executable, "-m", "fairlead", "--home", str(call.folder)]
+    command += ["--db", call.db] if call.db else []
+    return [*command, "serve", "--until-eof", *more]
+
+
+def has_screen() -> bool:
+    """Whether a person sits here who can be shown a page."""
+    if not sys.stdout.isatty() or os.environ.get("SSH_CONNECTION"):
+        return False
+    return sys.platform == "darwin" or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
 
 
 def _mount(served: Served, page: bool) -> None:
@@ -124,10 +184,10 @@ def _shown(host: str) -> str:
     return names.get(host) or (f"[{host}]" if ":" in host else host)
 
 
-def _write(home: Path, url: str) -> None:
+def _write(home: Path, told: dict[str, Any]) -> None:
     from fairlead.http.sessions import write_private
 
-    write_private(home / FILE, json.dumps({"url": url, "pid": os.getpid()}))
+    write_private(home / FILE, json.dumps(told))
 
 
 def _forget(home: Path) -> None:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlead.cli.options import Call, common, pass_call
-from fairlead.cli.output import print_json, safe, write
+from fairlead.cli.output import print_json, safe, warn, write
 from fairlead.model.errors import FairleadError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from fairlead.daemon.servant import Servant
 
 #: How long a detached daemon has to come up.
 UP_SECONDS = 20.0
@@ -22,30 +24,81 @@ UP_SECONDS = 20.0
 
 @click.command("up")
 @click.option("--detach", is_flag=True, help="Return when it runs; its words go to daemon.log.")
+@click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="Of API and page.")
+@click.option("--no-page", is_flag=True, help="Only the API, MCP and metrics.")
+@click.option("--no-server", is_flag=True, help="Neither API nor page.")
+@click.option("--allow-plain-http", is_flag=True, help="Even where others can listen.")
 @common
 @pass_call
-def command(call: Call, detach: bool) -> None:
+def command(
+    call: Call,
+    detach: bool,
+    port: int | None,
+    no_page: bool,
+    no_server: bool,
+    allow_plain_http: bool,
+) -> None:
     """Start whatever is added, until `fairlead down`. Agents survive it, and are adopted again.
+
+    The HTTP API and the page are served beside it, at 127.0.0.1 port 7117.
 
     \b
     Example:
       fairlead up --detach
       fairlead down
     """
+    more = ["--port", str(port)] if port is not None else []
+    more += ["--no-page"] if no_page else []
+    more += ["--allow-plain-http"] if allow_plain_http else []
     if detach:
-        pid = _detach(call)
-        if call.json:
-            print_json({"schema": "fairlead/1", "pid": pid})
-        else:
-            write(f"up (pid {pid}); `fairlead down` ends it, agents go on\n")
+        pid = _detach(call, [*more, *(["--no-server"] if no_server else [])])
+        _tell(call, pid, None if no_server else not no_page)
         return
     from fairlead.daemon.main import Daemon
 
     with call.desk() as desk:
-        Daemon(desk, "up", say=lambda text: print(safe(text), file=sys.stderr, flush=True)).run()
+        servant = None if no_server else _servant(call, more)
+        look = servant.look if servant else None  # looked at after every cycle, never before one
+        try:
+            Daemon(desk, "up", say=_say, tick=look).run()
+        finally:
+            if servant:
+                servant.close()
 
 
-def _detach(call: Call) -> int:
+def _servant(call: Call, more: list[str]) -> Servant | None:
+    from fairlead.cli.work.serving import has_screen, is_installed, words
+    from fairlead.daemon.servant import Servant
+
+    if not is_installed():
+        _say("no API and no page: pip install 'fairlead[server]'")
+        return None
+    opens = ["--open"] if has_screen() and "--no-page" not in more else []
+    return Servant(words(call, *more, *opens), sys.stderr.buffer, _say)
+
+
+def _say(text: str) -> None:
+    print(safe(text), file=sys.stderr, flush=True)
+
+
+def _tell(call: Call, pid: int, page: bool | None) -> None:
+    """That it is up, and where; `page` None: nothing is served."""
+    from fairlead.cli.work.serving import is_installed, new_link, wait_for_server
+
+    serves = page is not None and is_installed()
+    url = wait_for_server(call.folder) if serves else None
+    link = new_link(call.folder) if url and page else None
+    if call.json:
+        print_json({"schema": "fairlead/1", "pid": pid, "url": url, "link": link})
+        return
+    write(f"up (pid {pid}); `fairlead down` ends it, agents go on\n")
+    if url:
+        write(f"open {link}\n" if link else f"serving {url}\n")
+    elif serves:
+        warn(f"nothing is served yet; see {call.folder / 'daemon.log'}")
+
+
+def _detach(call: Call, more: list[str]) -> int:
     from fairlead.daemon.lock import holder
 
     home = call.folder
@@ -54,7 +107,7 @@ def _detach(call: Call) -> int:
     words += ["--db", call.db] if call.db else []
     with (home / "daemon.log").open("ab") as log:
         process = subprocess.Popen(
-            [*words, "up"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            [*words, "up", *more], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             start_new_session=True,
         )  # fmt: skip
     pause = Event()

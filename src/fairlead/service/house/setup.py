@@ -10,6 +10,7 @@ from typing import Any
 
 from fairlead.model.errors import Invalid
 from fairlead.service import SCHEMA
+from fairlead.service.house.token import home_token
 from fairlead.settings import FILE
 
 #: The programs that are looked for, the one that is used first first.
@@ -29,6 +30,7 @@ def init(home: Path) -> dict[str, Any]:
     lead = f"{agent:28} # for tasks whose project names none"
     texts = {FILE: _page(FILE).replace("{agent}", lead), POLICY_FILE: _page(POLICY_FILE)}
     made = [str(home / name) for name, text in texts.items() if _write(home / name, text)]
+    home_token(home)
     kept = [str(home / name) for name in texts if str(home / name) not in made]
     return {"schema": SCHEMA, "home": str(home), "made": made, "kept": kept, "agents": found}
 
