@@ -200,13 +200,13 @@ def _status(fields: dict[str, Any]) -> str:
 
 
 def _standing(lane: str | None, status: str, body: str) -> tuple[Standing, str]:
-    """What we wrote ourselves is no news: queued by us is open, failed by us can be retried."""
+    """What we wrote ourselves is no news: what is queued is open, what failed can be retried."""
     why, ours = f"agent_status is {status}", _last_said(body) == status
     if lane == OVER:
         return Standing.CLOSED, f"it is in {OVER}/"
     if status == IDLE or (status == "queued" and ours):
         return Standing.OPEN, ""
-    if status in CLOSED and not (status == "failed" and ours):
+    if status == "succeeded" or (status in CLOSED and not ours):
         return Standing.CLOSED, why
     if status in {*SAID.values()}:
         return Standing.TAKEN, why

@@ -139,11 +139,12 @@ def test_what_we_wrote_ourselves_is_no_news(tmp_path):
     put(tmp_path, f"{PHASE}/backlog/login.md")
     standings = {}
     last = None
-    for status in ("queued", "running", "parked", "queued", "running", "done"):
+    for status in ("queued", "canceled", "queued", "running", "parked", "queued", "done"):
         cards.write(Where(tmp_path), [told(status, last)])
         last, standings[status] = status, only(tmp_path).standing
     assert standings == {
         "queued": Standing.OPEN,
+        "canceled": Standing.TAKEN,
         "running": Standing.TAKEN,
         "parked": Standing.TAKEN,
         "done": Standing.CLOSED,
