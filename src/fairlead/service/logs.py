@@ -14,6 +14,8 @@ from fairlead.service.desk import Desk
 #: How often a followed log is looked at.
 POLL_SECONDS = 0.1
 STREAMS = ("stdout", "stderr")
+#: Most bytes of one letter.
+LETTER_BYTES = 4
 
 
 def log_path(desk: Desk, task: str, attempt: int | None = None, stream: str = "stdout") -> Path:
@@ -52,7 +54,7 @@ def page(
     if size > start:
         with path.open("rb") as held:
             held.seek(start)
-            data = held.read(limit)
+            data = _whole(held.read(limit))
     return {
         "schema": SCHEMA,
         "task": task,
@@ -64,6 +66,17 @@ def page(
         "ended": ended,
         "text": data.decode("utf-8", "replace"),
     }
+
+
+def _whole(data: bytes) -> bytes:
+    """Bytes without the beginning of a letter at their end: the next page starts with it."""
+    for back in range(1, min(LETTER_BYTES, len(data))):
+        if data[-back] >= 0xC0:  # a letter begins here, and needs so many bytes
+            needs = 2 if data[-back] < 0xE0 else 3 if data[-back] < 0xF0 else 4
+            return data[:-back] if back < needs else data
+        if data[-back] < 0x80:
+            break
+    return data
 
 
 def follow(

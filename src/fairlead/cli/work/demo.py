@@ -41,6 +41,7 @@ def command(call: Call, seconds: float, serve: bool, seed: int) -> None:
     from fairlead.service import demo
     from fairlead.service.reports import stats, summary
 
+    call.here()
     home = call.home or Path(tempfile.mkdtemp(prefix="fairlead-demo-"))
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     (home / "policy.toml").write_text(demo.POLICY, encoding="utf-8")
