@@ -21,7 +21,7 @@ from fairlead.model.errors import FairleadError
 from fairlead.model.instant import SECOND, Micros, parse_duration
 from fairlead.service import SCHEMA, leases, together
 from fairlead.service.desk import Desk
-from fairlead.service.operations import calls
+from fairlead.service.operations import calls, values
 from fairlead.service.operations.calls import Document
 from fairlead.service.operations.checking import fitting
 from fairlead.service.operations.table import OPERATIONS, WAIT_MAX, Operation
@@ -135,7 +135,7 @@ class Office:
             return found
         if given.pop("wait", None):
             return await self._wait(
-                operation, given, actor, calls.length((arguments or {})["wait"]) or 0
+                operation, given, actor, values.length((arguments or {})["wait"]) or 0
             )
         return await self._write(operation, given, actor)
 
@@ -281,7 +281,10 @@ def _together(desk: Desk, asked: list[_Call]) -> Sequence[Document | FairleadErr
         limits = [each["limit"] for each in given]
         return together.lease_each(desk, limits, given[0].get("worker"), given[0].get("labels", ()))
     told = [
-        (each["lease"], calls.told(each.get("tokens"), each.get("cost"), result=each.get("result")))
+        (
+            each["lease"],
+            values.told(each.get("tokens"), each.get("cost"), result=each.get("result")),
+        )
         for each in given
     ]
     return [

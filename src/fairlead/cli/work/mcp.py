@@ -76,8 +76,8 @@ def _asking(answer: Answer) -> Any:
 
 def _seconds(wait: Any) -> float:
     """How long to wait, at most as long as a call may."""
-    from fairlead.service.operations.calls import length
     from fairlead.service.operations.table import WAIT_MAX
+    from fairlead.service.operations.values import length
 
     return min(length(wait) or 0, length(WAIT_MAX) or 0) / SECOND
 

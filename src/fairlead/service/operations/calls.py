@@ -9,20 +9,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from fairlead.service.operations.values import Length, Used, When, ago, length, moment, told
+
 if TYPE_CHECKING:
     from fairlead.intake.records import Records
-    from fairlead.model.instant import Instant, Micros
     from fairlead.service.desk import Desk
-    from fairlead.service.ending import Report
 
 #: What every operation gives: what `--json` prints.
 Document: TypeAlias = dict[str, Any]
-#: Totals of an attempt so far, by counter; a bare number is output.
-Used: TypeAlias = Mapping[str, int] | int | None
-#: A time, or a length before or after now, as people write it; or an instant.
-When: TypeAlias = "str | Instant | None"
-#: A length as people write it (a bare number is seconds), or microseconds.
-Length: TypeAlias = "str | float | None"
 
 #: Most of a log that one answer holds.
 LOG_BYTES_MAX = 256 * 1024
@@ -163,14 +157,14 @@ def summary(desk: Desk, *, since: When = None) -> Document:
     """What happened while nobody looked."""
     from fairlead.service.reports import summary as report
 
-    return report.summary(desk, _ago(desk, since))
+    return report.summary(desk, ago(desk, since))
 
 
 def stats(desk: Desk, *, since: When = None) -> Document:
     """Shares against targets, waits, durations, tokens, cost."""
     from fairlead.service.reports import stats as report
 
-    return report.stats(desk, _ago(desk, since))
+    return report.stats(desk, ago(desk, since))
 
 
 def decisions(desk: Desk, *, cursor: int = 0, limit: int = 100) -> Document:
@@ -285,7 +279,7 @@ def release(
     """Give it back: untouched, failed, throttled."""
     from fairlead.service import leases
 
-    report = told(tokens, cost, reason, None, length(retry_after), _moment(resets_at))
+    report = told(tokens, cost, reason, None, length(retry_after), moment(resets_at))
     return leases.release(desk, lease, outcome, report)
 
 
@@ -417,71 +411,3 @@ def policy_set(desk: Desk, changes: Mapping[str, Any]) -> Document:
 
     words = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in changes.items()]
     return policies.change(desk.policy_file, words)
-
-
-# What people write, as exact values.
-
-
-def _ago(desk: Desk, since: When) -> Instant | None:
-    """A time, or a length before now."""
-    if not isinstance(since, str):
-        return since
-    from fairlead.model.errors import Invalid
-    from fairlead.model.instant import parse_duration, parse_instant
-
-    try:
-        return desk.now() - parse_duration(since)
-    except Invalid:
-        pass
-    try:
-        return parse_instant(since)
-    except Invalid as error:
-        hint = "Write a length as 12h or 7d, a time as 2026-01-30T12:00:00Z."
-        raise Invalid(f"since: {error.message}", hint) from None
-
-
-def _moment(when: When) -> Instant | None:
-    if not isinstance(when, str):
-        return when
-    from fairlead.model.instant import parse_instant
-
-    return parse_instant(when)
-
-
-def length(given: Length) -> Micros | None:
-    """`30s`; a bare number is seconds."""
-    if given is None:
-        return None
-    from fairlead.model.errors import Invalid
-    from fairlead.model.instant import SECOND, parse_duration
-
-    if isinstance(given, str):
-        return parse_duration(given)
-    if not 0 <= given <= 10**9:
-        raise Invalid(f"not a length: {given}", "Write it as 30s or 5m, or in seconds.")
-    return round(given * SECOND)
-
-
-def told(
-    tokens: Used,
-    cost: float | None,
-    detail: str = "",
-    result: dict[str, Any] | None = None,
-    retry_after: Micros | None = None,
-    resets_at: Instant | None = None,
-) -> Report:
-    """What a holder says, as it is booked; a bare number of tokens is output."""
-    from fairlead.model.errors import Invalid, did_you_mean
-    from fairlead.service.ending import Report
-    from fairlead.service.reports.documents import COUNTERS
-
-    given = {"output": tokens} if isinstance(tokens, int) else tokens
-    for name in given or {}:
-        if name not in COUNTERS:
-            raise Invalid(f"there is no counter {name!r}", did_you_mean(name, COUNTERS))
-    counted = None
-    if given is not None:
-        first, second, third, fourth = (int(given.get(name, 0)) for name in COUNTERS)
-        counted = (first, second, third, fourth)
-    usd = None if cost is None else round(cost * 1_000_000)
-    return Report(counted, usd, detail, result, retry_after, resets_at)
