@@ -145,8 +145,10 @@ def test_projects_groups_pools_workers(shop):
     ]
     assert said(shop, "group", "show", "release").splitlines() == [
         "release",
-        "  progress  0 of 1 done",
-        "  tasks     t1 (leased)",
+        "  release  ░░░░░░░░░░░░░░░░  0 of 1 done, 1 running",
+        "  running",
+        "    t1 on box1, for less than 1s: x",
+        "  time  since 2026-01-30T12:00:00Z, less than 1s so far",
     ]
     assert said(shop, "pool", "show", "anthropic").splitlines() == [
         "anthropic",

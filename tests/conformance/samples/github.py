@@ -80,7 +80,7 @@ def make(folder: Path) -> Sample:
 
     def spoil() -> str:
         file.write_text(json.dumps([*rows(), {"number": 99}]), encoding="utf-8")
-        return "issue 7 of 7"
+        return "record 7 of 7"
 
     fields = "number,title,body,labels,state,stateReason,url,parent,subIssues,blockedBy"
     return Sample(

@@ -65,7 +65,7 @@ def read(where: Where) -> Found:
         raise Invalid(f"{where.name}: not a list of issues", f"Give {WHAT}.", code="unreadable")
     listing = _Listing([row for row in rows if isinstance(row, dict)])
     origin = where.name if where.command is None else where.command[0]
-    places = [f"{origin}, issue {at} of {len(rows)}" for at in range(1, len(rows) + 1)]
+    places = [f"{origin}, record {at} of {len(rows)}" for at in range(1, len(rows) + 1)]
     entries, left_out = each_valid(zip(places, rows, strict=True), listing.entries)
     return Outline(entries).found(listing.parents.values(), left_out)
 

@@ -8,7 +8,7 @@ from typing import Any
 from fairlead.model.task import Status
 from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk
-from fairlead.service.reports import story
+from fairlead.service.grouping import story
 from fairlead.service.reports.holds import Holds
 from fairlead.service.reports.listing import every, lineage
 from fairlead.store.base import Filter, Placed, Reading
