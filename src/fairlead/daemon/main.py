@@ -41,6 +41,8 @@ RESTLESS_SECONDS = 0.1
 LOOK_SECONDS = 0.25
 #: How often the output of running attempts is read for tokens.
 PROGRESS_SECONDS = 1.0
+#: How long a run waits for its sources before it begins without them.
+SOURCES_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,12 @@ class Daemon:
         if found.lost:
             self.say(f"lost: {', '.join(found.lost)}")
         self._sources.begin()
-        while self._what == "run" and self._sources.reading and not self.stopping:
+        self._wait_for_sources()
+
+    def _wait_for_sources(self) -> None:
+        """A run begins with what its sources have, unless they take too long."""
+        end = monotonic() + SOURCES_SECONDS
+        while self._what == "run" and self._sources.reading and monotonic() < end:
             for key, _ in self._selector.select(LOOK_SECONDS):
                 self._noticed(key)
             self._sources.look()
@@ -250,7 +257,7 @@ class Daemon:
             self._gone.add(key.data)
 
     def _done(self, wish: Wish) -> bool:
-        busy = self.crew.members or self.cycle.launching or self._dirty
+        busy = self.crew.members or self.cycle.launching or self._dirty or self._sources.reading
         if wish.once:
             return not busy or not (self.crew.members or self.cycle.launching)
         if not wish.until_idle or busy:

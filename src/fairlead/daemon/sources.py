@@ -103,8 +103,9 @@ class Feed:
 
     @property
     def reading(self) -> bool:
-        """Whether it is being read."""
-        return self.errand is not None and self.errand.what == _READ
+        """Whether it is being read, and an answer is waited for."""
+        errand = self.errand
+        return errand is not None and errand.what == _READ and not errand.given_up
 
     @property
     def must_tell(self) -> bool:
@@ -188,6 +189,8 @@ class Sources:
 
     def close(self, hurry: bool = True) -> None:
         """Tell what is still to be told, for a while; then end whatever is under way."""
+        if self._wake < 0:  # it has not begun
+            return
         end = monotonic() + (CLOSE_SECONDS if hurry else FAREWELL_SECONDS)
         for feed in self._feeds:
             feed.due = inf

@@ -1,0 +1,169 @@
+"""Sources are asked in threads: whatever they do, the one who asks goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from fairlead.daemon import sources as module
+from fairlead.daemon.sources import Sources
+from fairlead.service import tasks
+from fairlead.store.sqlite.store import SqliteStore
+from tests.unit.desks import TestDesk
+
+LINE = {"prompt": "go", "agent": "shell"}
+
+
+class Keeper:
+    """Sources of one home, turned by hand."""
+
+    def __init__(self, home: Path, rule: dict[str, Any], what: str = "up") -> None:
+        self.store = SqliteStore.open(home / "fairlead.db")
+        self.office = TestDesk(home, {"source": [rule]}, self.store)
+        self.selector = selectors.DefaultSelector()
+        self.said: list[str] = []
+        self.sources = Sources(self.office.desk, self.said.append, self.selector, what)
+        self.applied = 0
+
+    def limit(self, seconds: float) -> None:
+        """How long the source's program may take."""
+        feed = self.sources._feeds[0]
+        feed.source = feed.source._replace(where=replace(feed.source.where, seconds=seconds))
+
+    def turn(self) -> None:
+        for key, _ in self.selector.select(0.02):
+            key.data()
+        self.applied += self.sources.look()
+        self.sources.tell()
+
+    def until(self, what: Callable[[], Any], seconds: float = 20) -> None:
+        end = monotonic() + seconds
+        while not what():
+            assert monotonic() < end, self.said
+            self.turn()
+
+    def ids(self) -> list[str]:
+        return [row["id"] for row in tasks.list_tasks(self.office.desk)["tasks"]]
+
+    def close(self) -> None:
+        self.sources.close()
+        self.selector.close()
+        self.store.close()
+
+
+@pytest.fixture
+def keep(tmp_path: Path) -> Iterator[Callable[..., Keeper]]:
+    made: list[Keeper] = []
+
+    def make(**rule: Any) -> Keeper:
+        made.append(Keeper(tmp_path, rule))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def test_a_program_that_hangs_is_ended_said_once_and_asked_again(
+    keep: Callable[..., Keeper], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GRACE_SECONDS", 0.0)
+    flag, line = tmp_path / "works", json.dumps(LINE | {"id": "a"})
+    script = f"test -e {flag} || sleep 60; echo '{line}'"
+    keeper = keep(type="jsonl", command=["sh", "-c", script], every="100ms")
+    keeper.limit(0.3)
+    began = monotonic()
+    keeper.sources.begin()
+    keeper.turn()
+    assert monotonic() - began < 0.3  # nobody waits
+    keeper.until(lambda: keeper.said)
+    (said,) = keeper.said
+    assert "cannot be asked" in said
+    flag.touch()
+    keeper.until(lambda: keeper.ids() == ["a"])
+    assert keeper.said[1:] == [f"source jsonl sh -c {script} works again"]
+
+
+def test_what_has_nothing_new_is_not_followed_again(
+    keep: Callable[..., Keeper], tmp_path: Path
+) -> None:
+    asked, line = tmp_path / "asked", json.dumps(LINE | {"id": "a"})
+    script = f"echo . >> {asked}; echo '{line}'"
+    keeper = keep(type="jsonl", command=["sh", "-c", script], every="100ms")
+    keeper.sources.begin()
+    keeper.until(lambda: asked.exists() and len(asked.read_text().split()) >= 4)
+    assert keeper.applied == 1
+
+
+def test_a_file_that_is_being_written_is_read_when_it_is_left_alone(
+    keep: Callable[..., Keeper], tmp_path: Path
+) -> None:
+    file = tmp_path / "tasks.jsonl"
+    rows = [json.dumps(LINE | {"id": f"i{number}"}) + "\n" for number in range(5)]
+    file.write_text("".join(rows))
+    keeper = keep(type="jsonl", path="tasks.jsonl")
+    keeper.sources.begin()
+    keeper.until(lambda: len(keeper.ids()) == 5)
+    with file.open("w") as writing:  # an editor that empties the file first
+        for row in rows:
+            keeper.turn()
+            writing.write(row)
+            writing.flush()
+    keeper.turn()
+    keeper.until(lambda: not keeper.sources.reading)
+    listed = tasks.list_tasks(keeper.office.desk)["tasks"]
+    assert {row["status"] for row in listed} == {"queued"}
+
+
+def test_a_file_is_noticed_and_otherwise_never_looked_at(
+    keep: Callable[..., Keeper], tmp_path: Path
+) -> None:
+    file = tmp_path / "tasks.jsonl"
+    file.write_text("")
+    keeper = keep(type="jsonl", path="tasks.jsonl", every="100ms")
+    keeper.sources.begin()
+    keeper.until(lambda: keeper.applied == 1)
+    assert keeper.sources.due_in() == float("inf")
+    with file.open("a") as writing:
+        writing.write(json.dumps(LINE | {"id": "a"}) + "\n")
+    began = monotonic()
+    keeper.until(lambda: keeper.ids() == ["a"])
+    assert monotonic() - began < 5
+
+
+def test_a_folder_that_comes_later_is_found(keep: Callable[..., Keeper], tmp_path: Path) -> None:
+    keeper = keep(type="jsonl", path="later/tasks.jsonl", every="100ms")
+    keeper.sources.begin()
+    keeper.until(lambda: keeper.said)
+    (tmp_path / "later").mkdir()
+    (tmp_path / "later" / "tasks.jsonl").write_text(json.dumps(LINE | {"id": "a"}) + "\n")
+    keeper.until(lambda: keeper.ids() == ["a"])
+    keeper.until(lambda: keeper.sources.due_in() == float("inf"))  # now it is watched
+
+
+def test_run_asks_once_and_down_asks_nobody(tmp_path: Path) -> None:
+    (tmp_path / "tasks.jsonl").write_text(json.dumps(LINE | {"id": "a"}) + "\n")
+    for what, expected in (("down", []), ("run", ["a"])):
+        keeper = Keeper(tmp_path, {"type": "jsonl", "path": "tasks.jsonl", "every": "100ms"}, what)
+        keeper.sources.begin()
+        assert keeper.sources.reading == (what == "run")
+        keeper.until(lambda each=keeper: not each.sources.reading)  # type: ignore[misc]
+        assert keeper.ids() == expected
+        assert keeper.sources.due_in() == float("inf")
+        keeper.close()
+
+
+def test_a_source_that_is_closed_before_it_began_is_closed(tmp_path: Path) -> None:
+    keeper = Keeper(tmp_path, {"type": "cards", "path": "cards", "write_back": True})
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    keeper.sources.close()
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    keeper.close()
