@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.page.html import Child, Html, join, tag
+from fairlead.page.html import Attribute, Child, Html, div, join, tag
 from fairlead.page.parts import field
 
 _KEYS = (
@@ -14,83 +14,68 @@ _KEYS = (
 
 def dialogs() -> Html:
     """Every dialog that any view may open."""
-    return join(_add(), _cap(), _confirm(), _keys())
+    return join(_add(), _cap(), _confirm(), _keys(), div("", id="known", hidden=True))
 
 
 def dialog(name: str, title: str, *body: Child, wide: bool = False) -> Html:
     """A dialog with its heading; Escape closes it."""
-    head = tag("h2", title, id=f"{name}-heading")
-    return tag(
-        "dialog",
-        head,
-        *body,
-        id=f"dialog-{name}",
-        aria_labelledby=f"{name}-heading",
-        class_="wide" if wide else None,
-    )
+    heading = f"{name}-heading"
+    kind = "wide" if wide else None
+    head = tag("h2", title, id=heading)
+    return tag("dialog", head, *body, id=f"dialog-{name}", aria_labelledby=heading, class_=kind)
 
 
 def form(action: str, words: str, *fields: Child) -> Html:
     """A form that does something; what goes wrong is said in it."""
     error = tag("p", class_="error", role="alert", hidden=True)
-    buttons = tag(
-        "div", tag("button", "Close", type="button", class_="button", data_close=True),
-        tag("button", words, type="submit", class_="button solid"), class_="buttons",
-    )  # fmt: skip
+    send = tag("button", words, type="submit", class_="button solid")
+    buttons = div("buttons", _close("Close"), send)
     return tag("form", *fields, error, buttons, data_do=action, method="dialog", novalidate=True)
 
 
-def _text(name: str, **more: str | bool | int) -> Html:
+def line(name: str, **more: Attribute) -> Html:
+    """A line to write in."""
     return tag("input", type="text", name=name, autocomplete="off", spellcheck="false", **more)
+
+
+def _close(words: str, **more: Attribute) -> Html:
+    return tag("button", words, type="button", class_="button", data_close=True, **more)
 
 
 def _add() -> Html:
     prompt = tag("textarea", name="prompt", rows=5, required=True, autofocus=True)
-    fields = [
-        field("Prompt", prompt, "What the agent is asked to do."),
-        tag(
-            "div",
-            field("Project", _text("project", placeholder="default", list="known-projects")),
-            field("Kind", _text("kind", placeholder="code", list="known-kinds")),
-            field("Agent", _text("agent", placeholder="the project's", list="known-agents")),
-            field(
-                "Priority", tag("input", type="number", name="priority", placeholder="0", step=1)
-            ),
-            field("Group", _text("group", placeholder="none", list="known-groups")),
-            field("Needs", _text("needs", placeholder="ids, with commas")),
-            class_="columns",
-        ),
-        tag("div", id="known", hidden=True),
-    ]
-    return dialog("add", "Add a task", form("add", "Add task", *fields), wide=True)
+    number = tag("input", type="number", name="priority", placeholder="100", step=1)
+    agent = line("agent", placeholder="the project's", list="known-agents")
+    columns = div(
+        "columns",
+        field("Project", line("project", placeholder="default", list="known-projects")),
+        field("Kind", line("kind", placeholder="code", list="known-kinds")),
+        field("Agent", agent),
+        field("Priority", number, "A smaller number starts earlier."),
+        field("Group", line("group", placeholder="none", list="known-groups")),
+        field("Needs", line("needs", placeholder="none"), "Ids that must be done, with commas."),
+    )
+    asked = field("Prompt", prompt, "What the agent is asked to do.")
+    return dialog("add", "Add a task", form("add", "Add task", asked, columns), wide=True)
 
 
 def _cap() -> Html:
-    scope = _text("scope", value="all", list="known-caps", required=True)
+    scope = line("scope", value="all", list="known-caps", required=True)
     value = tag("input", type="number", name="value", min=0, step=1, required=True, autofocus=True)
     about = tag(
         "p",
-        "A cap is how many tasks may be in flight at once. Lowering it stops nothing: what runs goes on, and less starts. 0 starts nothing.",
+        "A cap is how many tasks may be in flight at once. Lowering one stops nothing: what runs "
+        "goes on, and less starts. With 0 nothing starts.",
     )
-    hint = "all, project:NAME, kind:NAME, pool:NAME or project:* for each of them."
-    fields = [
-        about,
-        tag(
-            "div",
-            field("What", scope, hint),
-            field("At most", value, "Tasks in flight."),
-            class_="columns two",
-        ),
-    ]
-    return dialog("cap", "Change a cap", form("cap", "Set cap", *fields))
+    hint = "all, project:NAME, kind:NAME, pool:NAME; project:* means each of them."
+    columns = div("columns", field("What", scope, hint), field("At most", value, "In flight."))
+    return dialog("cap", "Change a cap", form("cap", "Set cap", about, columns))
 
 
 def _confirm() -> Html:
     text = tag("p", id="confirm-text")
-    buttons = tag(
-        "div", tag("button", "No", type="button", class_="button", data_close=True, autofocus=True),
-        tag("button", "Yes", type="button", class_="button danger", id="confirm-yes"), class_="buttons",
-    )  # fmt: skip
+    yes = tag("button", "Yes", type="button", class_="button danger", id="confirm-yes")
+    buttons = div("buttons", _close("No", autofocus=True), yes)
     return dialog("confirm", "Are you sure?", text, buttons)
 
 
@@ -98,10 +83,6 @@ def _keys() -> Html:
     rows = []
     for keys, about in _KEYS:
         pressed = [tag("kbd", key) for key in keys.split()]
-        rows.append(tag("div", tag("dt", pressed), tag("dd", about)))
-    close = tag(
-        "div",
-        tag("button", "Close", type="button", class_="button", data_close=True),
-        class_="buttons",
-    )
-    return dialog("keys", "Keyboard shortcuts", tag("dl", rows, class_="keys"), close)
+        rows.append(div("", tag("dt", pressed), tag("dd", about)))
+    listed = tag("dl", rows, class_="keys")
+    return dialog("keys", "Keyboard shortcuts", listed, div("buttons", _close("Close")))

@@ -10,9 +10,10 @@ from fairlead.page.html import Html, join, tag
 from fairlead.page.words import length
 
 ROW, GAP, BAR = 26, 4, 18
-#: Height of the axis under a timeline.
+#: Height of the axis under a timeline, and how far apart its times may be.
 AXIS = 22
-TICKS = 6
+TICKS_MAX = 8
+STEPS = [SECOND * each for each in (10, 20, 60, 120, 300, 600, 1800, 3600, 7200, 14400)]
 
 
 def meter(part: float, label: str, mark: float | None = None, tone: str = "") -> Html:
@@ -36,7 +37,7 @@ def timeline(
     """One row for each attempt that ran beside others; what runs reaches to the right edge."""
     rows = max((bar["row"] for bar in bars), default=0) + 1
     height = rows * ROW
-    shapes = [_tick(start, end, number, height) for number in range(1, TICKS)]
+    shapes = _ticks(start, end, height)
     shapes += [shape for bar in bars if (shape := _bar(bar, start, end, tone))]
     return tag(
         "svg", shapes, class_="timeline", role="img", aria_label=label,
@@ -67,12 +68,20 @@ def _bar(
     )  # fmt: skip
 
 
-def _tick(start: Instant, end: Instant, number: int, height: int) -> Html:
-    at, x = start + (end - start) * number // TICKS, _percent(number / TICKS)
-    shown = to_datetime(at).astimezone()
-    clock = f"{shown:%H:%M:%S}" if end - start <= 900 * SECOND else f"{shown:%H:%M}"
-    line = tag("line", class_="grid", x1=x, x2=x, y1=0, y2=height)
-    return join(line, tag("text", clock, class_="tick", x=x, y=height + 16, text_anchor="middle"))
+def _ticks(start: Instant, end: Instant, height: int) -> list[Html]:
+    """Times along the axis, each a round one."""
+    step = next((each for each in STEPS if (end - start) // each <= TICKS_MAX), STEPS[-1])
+    shapes = []
+    for number, at in enumerate(range(-(-start // step) * step, end, step)):
+        x = _percent((at - start) / (end - start))
+        shown = to_datetime(at).astimezone()
+        words = f"{shown:%H:%M:%S}" if step < 60 * SECOND else f"{shown:%H:%M}"
+        shapes.append(tag("line", class_="grid", x1=x, x2=x, y1=0, y2=height))
+        if 0.02 < (at - start) / (end - start) < 0.98:
+            odd = "tick odd" if number % 2 else "tick"
+            at_x = tag("text", words, class_=odd, x=x, y=height + 16, text_anchor="middle")
+            shapes.append(at_x)
+    return shapes
 
 
 def columns(values: Sequence[float], tips: Sequence[str], label: str) -> Html:

@@ -41,6 +41,16 @@ def tag(name: str, /, *children: Child, **attributes: Attribute) -> Html:
     return Html(f"<{name}{head}>{join(*children)}</{name}>")
 
 
+def div(kind: str, /, *children: Child, **attributes: Attribute) -> Html:
+    """A block of a kind."""
+    return tag("div", *children, class_=kind or None, **attributes)
+
+
+def span(kind: str, /, *children: Child, **attributes: Attribute) -> Html:
+    """Words of a kind."""
+    return tag("span", *children, class_=kind or None, **attributes)
+
+
 def join(*children: Child) -> Html:
     """Markup and texts behind each other."""
     parts: list[str] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fairlead.page.html import Child, Html, tag
 from fairlead.page.icons import icon
@@ -66,29 +66,26 @@ def empty(words: str, hint: str = "") -> Html:
     return tag("div", tag("p", words), tag("p", hint) if hint else None, class_="empty")
 
 
-def table(name: str, head: list[str], rows: list[list[Child]], right: tuple[int, ...] = ()) -> Html:
-    """A table with a heading for every column."""
-    cells = [
-        tag("th", word, scope="col", class_="num" if at in right else None)
-        for at, word in enumerate(head)
+def table(name: str, head: list[str], rows: list[list[Child]], right: Sequence[int] = ()) -> Html:
+    """A table with a heading for every column; those in `right` are numbers."""
+    kinds = ["num" if at in right else None for at in range(len(head))]
+    top = [
+        tag("th", word, scope="col", class_=kind) for word, kind in zip(head, kinds, strict=True)
     ]
     body = [
-        tag(
-            "tr",
-            [tag("td", cell, class_="num" if at in right else None) for at, cell in enumerate(row)],
-        )
+        tag("tr", [tag("td", cell, class_=kind) for cell, kind in zip(row, kinds, strict=True)])
         for row in rows
     ]
-    inner = tag("table", tag("thead", tag("tr", cells)), tag("tbody", body), aria_label=name)
+    inner = tag("table", tag("thead", tag("tr", top)), tag("tbody", body), aria_label=name)
     return tag("div", inner, class_="scroll", tabindex=0, role="group", aria_label=name)
 
 
 def as_table(
-    name: str, head: list[str], rows: list[list[Child]], right: tuple[int, ...] = ()
+    name: str, head: list[str], rows: list[list[Child]], right: Sequence[int] = ()
 ) -> Html:
     """The same as a drawing, for those who read rather than look."""
-    shown = table(name, head, rows, right)
-    return tag("details", tag("summary", "As a table"), shown, class_="as-table")
+    summary = tag("summary", "As a table")
+    return tag("details", summary, table(name, head, rows, right), class_="as-table")
 
 
 def field(label: str, control: Html, hint: str = "") -> Html:

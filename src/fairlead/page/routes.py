@@ -23,14 +23,14 @@ from fairlead.app.office import Office
 from fairlead.model.errors import FairleadError, Invalid, NotFound, TryLater
 from fairlead.page import CSP
 from fairlead.page.actions import ACTIONS
-from fairlead.page.groups import Groups
 from fairlead.page.html import Html, tag, visible
 from fairlead.page.live import Live, View
-from fairlead.page.overview import Overview
 from fairlead.page.parts import empty
-from fairlead.page.shell import document
-from fairlead.page.task import TaskView
-from fairlead.page.tasklist import TaskList
+from fairlead.page.shell import Sheet, document
+from fairlead.page.views.groups import Groups
+from fairlead.page.views.overview import Overview
+from fairlead.page.views.task import TaskView
+from fairlead.page.views.tasklist import TaskList
 from fairlead.service.desk import Desk
 
 _STATIC = Path(__file__).parent / "static"
@@ -52,7 +52,7 @@ _HEADERS = {
 def version() -> str:
     """What tells one state of these files from another; a window that has older ones reloads."""
     digest = hashlib.sha256()
-    for path in sorted([*_STATIC.iterdir(), *Path(__file__).parent.glob("*.py")]):
+    for path in sorted([*_STATIC.iterdir(), *Path(__file__).parent.rglob("*.py")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -129,9 +129,9 @@ class Page:
         """A part of a log, as text in JSON with control characters made visible."""
         given = request.query_params
         asked: dict[str, Any] = {"task": given.get("task", ""), "limit": LOG_BYTES}
-        asked |= {
-            key: int(given[key]) for key in ("attempt", "offset") if given.get(key, "").isdigit()
-        }
+        for key in ("attempt", "offset"):
+            if given.get(key, "").isdigit():
+                asked[key] = int(given[key][:16])
         asked |= {"stream": given["stream"]} if "stream" in given else {}
         try:
             found = await self._office.ask("logs", asked)
@@ -163,9 +163,10 @@ class Page:
             code = 404 if isinstance(error, NotFound) else 503
             regions, body = {}, _trouble(error)
         now = await self._office.read(lambda desk: desk.now() // 1000)
-        told = document(
+        sheet = Sheet(
             view.title, view.place, view.address, body, regions.get("switch"), version(), now
         )
+        told = document(sheet)
         return HTMLResponse(told, code, headers=_HEADERS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, tzinfo
 from urllib.parse import quote
 
@@ -10,6 +11,8 @@ from fairlead.page.html import Html, tag
 
 #: How many colours projects are told apart by.
 COLOURS = 8
+#: The part of an instant that people do not read.
+_FRACTION = re.compile(r"(T\d\d:\d\d:\d\d)\.\d+Z")
 
 
 def length(micros: Micros) -> str:
@@ -77,3 +80,9 @@ def task_link(task: str, *words: Html | str, class_: str = "") -> Html:
     return tag(
         "a", *(words or (task,)), href=f"/task/{quote(task, safe='')}", class_=class_ or None
     )
+
+
+def sentence(words: str) -> str:
+    """Words as a sentence; the part of a time that nobody reads is left out."""
+    told = _FRACTION.sub(r"\1Z", words)
+    return told[:1].upper() + told[1:]

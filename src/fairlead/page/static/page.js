@@ -104,8 +104,14 @@ function connect() {
   source.addEventListener("beat", () => connected(true));
   source.onerror = () => {
     connected(false);
-    if (source.readyState === EventSource.CLOSED) again();
+    if (source.readyState === EventSource.CLOSED) refused();
   };
+}
+
+async function refused() {
+  again();
+  const answer = await fetch("/page/known").catch(() => null);
+  if (answer?.status === 401) put($("live-words"), "Signed out: open a new link");
 }
 
 function again() {

@@ -9,9 +9,11 @@ from urllib.parse import urlencode
 from fairlead.model.errors import FairleadError
 from fairlead.model.instant import parse_instant
 from fairlead.model.task import Status
-from fairlead.page.html import Html, join, tag
+from fairlead.page.html import Html, div, join, span, tag
+from fairlead.page.icons import icon
 from fairlead.page.parts import badge, card, empty, field, project_of, status_badge
 from fairlead.page.switch import switch
+from fairlead.page.views.waits import frees
 from fairlead.page.words import count, task_link, ticking
 from fairlead.planner.readiness import GATE, SENTENCES
 from fairlead.service.desk import Desk
@@ -20,10 +22,13 @@ from fairlead.service.reports.listing import list_tasks
 #: How many tasks a page holds, and how many names a choice offers.
 PAGE = 50
 CHOICES = 200
+#: What a task has that was given none.
+PRIORITY = 100
 #: Gates by which the list can be narrowed, in words.
 _HELD_BY = {
     "paused": "a pause", "cooldown": "a cooldown", "budget": "a budget", "caps": "a cap",
-    "locks": "a lock", "workspace": "no workspace", "worker": "no free worker", GATE: "others or time",
+    "locks": "a lock", "workspace": "no workspace", "worker": "no free worker",
+    GATE: "others or time",
 }  # fmt: skip
 
 
@@ -60,17 +65,12 @@ class TaskList:
         """Where each part stands."""
         missing = None
         if self.find:
-            words = f"There is no task {self.find!r}."
-            missing = tag("p", words, class_="notice warning", role="alert")
-        title = tag("h1", "Tasks")
-        return tag("div", title, missing, regions["filters"], regions["tasklist"], class_="narrow")
+            words = tag("p", f"There is no task {self.find!r}.")
+            missing = div("notice warning", icon("warn"), words, role="alert")
+        return div("narrow", tag("h1", "Tasks"), missing, regions["filters"], regions["tasklist"])
 
     def _filters(self, projects: list[str], kinds: list[str], groups: list[str]) -> Html:
-        chips = [
-            tag("label", tag("input", type="checkbox", name="status", value=str(each),
-                checked=str(each) in self.statuses), tag("span", str(each)), class_="chip")
-            for each in Status
-        ]  # fmt: skip
+        chips = [self._chip(str(each)) for each in Status]
         holds = {**_HELD_BY, **{code: code.replace("_", " ") for code in SENTENCES}}
         known = self.only.get("held_by")
         if known and known not in holds:
@@ -81,14 +81,18 @@ class TaskList:
             self._choice("Group", "group", {name: name for name in groups}),
             self._choice("Held by", "held_by", holds),
         ]
-        legend = tag("legend", "Status", class_="sr")
-        clear = (
-            tag("a", "Clear", href="/tasks", class_="button") if self.address != "/tasks" else None
-        )
+        chosen = tag("fieldset", tag("legend", "Status", class_="sr"), chips)
+        clear = tag("a", "Clear", href="/tasks", class_="button")
         go = tag("button", "Show", type="submit", class_="button")
-        body = tag("form", tag("fieldset", legend, chips), selects, go, clear, action="/tasks",
-                   data_auto=True, aria_label="Filters", class_="filters")  # fmt: skip
+        named = {"action": "/tasks", "data_auto": "true", "class_": "filters"}
+        rest = (go, clear if self.address != "/tasks" else None)
+        body = tag("form", chosen, selects, *rest, aria_label="Filters", **named)
         return tag("section", body, id="filters", aria_label="Filters")
+
+    def _chip(self, status: str) -> Html:
+        checked = status in self.statuses
+        box = tag("input", type="checkbox", name="status", value=status, checked=checked)
+        return tag("label", box, span("", status), class_="chip")
 
     def _choice(self, label: str, name: str, choices: Mapping[str, str]) -> Html:
         chosen = self.only.get(name, "")
@@ -102,31 +106,31 @@ class TaskList:
         return field(label, tag("select", options, name=name))
 
     def _list(self, desk: Desk, projects: list[str]) -> Html:
+        page = {"after": self.cursor, "limit": PAGE}
         try:
-            found = list_tasks(
-                desk, status=self.statuses, after=self.cursor, limit=PAGE, **self.only
-            )
+            found = list_tasks(desk, status=self.statuses, **page, **self.only)  # type: ignore[arg-type]
         except FairleadError as error:
             return card("tasklist", "Matching", empty(error.message, error.hint))
         rows = [_row(each, projects) for each in found["tasks"]]
         if not rows:
             hint = "Choose other filters, or add a task with the button above."
             return card("tasklist", "Matching", empty("No task fits.", hint))
-        body = tag("ol", rows, class_="tasklist", data_list=True)
-        return card("tasklist", "Matching", join(body, self._pages(found["cursor"])),
-                    f"{count(len(rows), 'task')} on this page, oldest first")  # fmt: skip
+        body = join(
+            tag("ol", rows, class_="tasklist", data_list=True), self._pages(found["cursor"])
+        )
+        about = f"{count(len(rows), 'task')} on this page, oldest first"
+        return card("tasklist", "Matching", body, about)
 
     def _pages(self, following: int | None) -> Html:
         kept = [("status", each) for each in self.statuses] + list(self.only.items())
-        first = following_page = None
+        links = []
         if self.cursor:
-            first = tag("a", "First page", href=f"/tasks?{urlencode(kept)}", class_="button")
+            href = f"/tasks?{urlencode(kept)}"
+            links.append(tag("a", "First page", href=href, class_="button"))
         if following is not None:
-            query = urlencode([*kept, ("cursor", str(following))])
-            following_page = tag(
-                "a", "Next page", href=f"/tasks?{query}", class_="button", rel="next"
-            )
-        return tag("nav", first, following_page, class_="pages", aria_label="Pages")
+            href = f"/tasks?{urlencode([*kept, ('cursor', str(following))])}"
+            links.append(tag("a", "Next page", href=href, class_="button", rel="next"))
+        return tag("nav", links, class_="pages", aria_label="Pages")
 
 
 _NAMES = frozenset({"status", "project", "kind", "group", "held_by", "find", "cursor"})
@@ -134,26 +138,21 @@ _NAMES = frozenset({"status", "project", "kind", "group", "held_by", "find", "cu
 
 def _row(each: dict[str, Any], projects: list[str]) -> Html:
     hold = each["hold"]
-    why = hold["reason"] if hold else each["reason"]
-    until = None
-    if hold and hold["until"]:
-        until = tag(
-            "span", "in ", ticking(parse_instant(hold["until"]), until=True), class_="until"
-        )
-    facts = [project_of(each["project"], projects), tag("span", each["kind"])]
-    facts.append(tag("span", each["id"], class_="mono"))
+    facts = [
+        project_of(each["project"], projects),
+        span("", each["kind"]),
+        span("mono", each["id"]),
+    ]
     if each["group"]:
         facts.append(tag("a", each["group"], href=f"/tasks?{urlencode({'group': each['group']})}"))
-    if each["priority"]:
+    if each["priority"] != PRIORITY:
         facts.append(badge(f"priority {each['priority']}"))
     if each["attempts"]:
-        facts.append(tag("span", count(each["attempts"], "attempt")))
+        facts.append(span("", count(each["attempts"], "attempt")))
+    why = hold["reason"] if hold else each["reason"]
     if why:
-        facts.append(tag("span", why, class_="why"))
+        facts.append(span("why", why))
+    link = task_link(each["id"], each["title"] or each["id"], class_="title")
+    words = div("", link, div("facts", facts, frees(hold["until"] if hold else None)))
     age = ticking(parse_instant(each["ended_at"] or each["created_at"]))
-    return tag(
-        "li", status_badge(each["status"]),
-        tag("div", task_link(each["id"], each["title"] or each["id"], class_="title"),
-            tag("div", facts, until, class_="facts")),
-        age, data_key=each["id"],
-    )  # fmt: skip
+    return tag("li", status_badge(each["status"]), words, age, data_key=each["id"])

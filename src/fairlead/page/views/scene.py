@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +26,9 @@ from fairlead.store.base import Filter, Reading, Tally
 ROWS_MAX = 8
 #: Of how many attempts in flight the last line is read, and how much of a log for it.
 LINES_MAX = 64
-LINE_BYTES = 600
+LINE_BYTES = 4_000
 #: What the timeline can look back on.
-SPANS = {"5m": 5 * MINUTE, "15m": 15 * MINUTE, "1h": HOUR, "6h": 6 * HOUR, "24h": 24 * HOUR}
+SPANS = {"2m": 2 * MINUTE, "10m": 10 * MINUTE, "1h": HOUR, "6h": 6 * HOUR, "24h": 24 * HOUR}
 #: The window moves in steps, so that nothing is sent while nothing happens.
 STEPS = 240
 
@@ -131,7 +132,19 @@ def last_line(desk: Desk, each: dict[str, Any]) -> str:
             lines = held.read(LINE_BYTES).decode("utf-8", "replace").split("\n")
     except OSError:  # nothing printed yet, or it runs on another machine
         return ""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return said(next((line.strip() for line in reversed(lines) if line.strip()), ""))
+
+
+def said(line: str) -> str:
+    """A line as people read it: of a record in JSON, the words in it."""
+    if not line.startswith("{"):
+        return line
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return line
+    words = (record.get(key) for key in ("text", "message", "detail", "result", "type"))
+    return next((each for each in words if each and isinstance(each, str)), line)
 
 
 def _parked(reading: Reading) -> list[dict[str, Any]]:
