@@ -29,7 +29,18 @@ def test_not_a_property():
 
 def soak(folder, claim):
     (folder / "test_claim.py").write_text(TESTS.format(claim=claim), encoding="utf-8")
-    options = ["-p", "tests.conftest", "-p", "no:cacheprovider", "-m", "soak", "--timeout", "0"]
+    options = [
+        "-p",
+        "tests.conftest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:schemathesis",
+        "-m",
+        "soak",
+        "--timeout",
+        "0",
+    ]
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-c", os.devnull, *options, str(folder)],
         cwd=folder,
