@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
@@ -359,3 +360,46 @@ def test_another_policy_is_tried_without_being_used(home):
     assert home.run("policy", "try", "balanced").out == "the next plan would be the same: b, a\n"
     assert home.dump() == before
     assert home.error("policy", "try", "nowhere.toml", code=2)["hint"]
+
+
+def test_a_tree_of_groups_comes_from_a_file_or_standard_input(home, tmp_path, monkeypatch):
+    home.ask("project", "add", "web", "--prefix", "web-")
+    file = tmp_path / "tree.toml"
+    file.write_text('[[tasks]]\nid = "web-1"\n[[tasks]]\nid = "zz"\n', encoding="utf-8")
+    dry = home.ask("group", "add", "g", "--file", file, "--dry-run")
+    assert (dry["dry_run"], home.tasks()) == (True, {})
+    told = home.ask("group", "add", "g", "--file", file, "--title", "All", "--priority", 3)
+    assert (told["created"], told["group"]["title"]) == (True, "All")
+    assert [row["id"] for row in told["unrouted"]] == ["zz"]
+    assert {name: row["priority"] for name, row in home.tasks().items()} == {"web-1": 3}
+    text = io.TextIOWrapper(io.BytesIO(b'{"groups": [{"name": "h", "tasks": [{"id": "web-2"}]}]}'))
+    monkeypatch.setattr("sys.stdin", text)
+    told = home.ask("group", "add", "top", "--file", "-")
+    assert [row["name"] for row in told["groups"]] == ["top", "h"]
+    file.write_text("[[task]]\n", encoding="utf-8")
+    assert (
+        home.error("group", "add", "g", "--file", file, code=2)["hint"] == "Did you mean 'tasks'?"
+    )
+    assert "need --file" in home.error("group", "add", "g", "--dry-run", code=2)["message"]
+
+
+def test_a_groups_priority_reaches_what_is_queued(home):
+    home.ask("add", "work", "--id", "a", "--group", "g")
+    home.ask("add", "work", "--id", "b", "--group", "g", "--priority", 7)
+    home.ask("add", "work", "--id", "c")
+    assert home.picks()[0] == "b"
+    assert home.ask("group", "set", "g", "--priority", 1)["followed"] == 1
+    assert home.picks()[0] == "a"
+
+
+def test_a_recipe_is_a_chain_out_of_one_prompt(home):
+    told = home.ask("add", "Log in", "--recipe", "full", "--id", "login")
+    names = [f"login-{step}" for step in ("research", "plan", "implement", "review")]
+    assert [row["id"] for row in told["tasks"]] == names
+    assert home.picks() == names[:1]
+    assert home.error("add", "x", "--recipe", "fulll", code=2)["hint"].startswith(
+        "Did you mean 'full'?"
+    )
+    assert home.error("add", "--recipe", "full", code=2)["code"] == "usage"
+    error = home.error("add", "x", "--recipe", "full", "--file", "f", code=2)
+    assert error["message"] == "--recipe and --file were given"

@@ -82,6 +82,7 @@ class Fairlead:
         again: bool = False,
         force: bool = False,
         chain: bool = False,
+        recipe: str | None = None,
         dry_run: bool = False,
         **values: Any,
     ) -> Document:
@@ -90,7 +91,7 @@ class Fairlead:
         many = [records] if isinstance(records, Mapping) else list(records)
         return self.ask(
             "add", tasks=many, defaults=values, again=again, force=force, chain=chain,
-            dry_run=dry_run,
+            recipe=recipe, dry_run=dry_run,
         )  # fmt: skip
 
     def edit(self, *ids: str, **changes: Any) -> Document:
@@ -268,11 +269,9 @@ class Fairlead:
         """One group: how far it is, and what holds it up."""
         return self.ask("group_show", name=name)
 
-    def add_group(
-        self, name: str, *, parent: str | None = None, priority: int | None = None
-    ) -> Document:
-        """A new group."""
-        return self.ask("group_add", name=name, parent=parent, priority=priority)
+    def add_group(self, name: str, **values: Any) -> Document:
+        """A new group: `parent`, `priority`, `title`; with a `tree` its tasks and groups too."""
+        return self.ask("group_add", name=name, **values)
 
     def set_group(self, name: str, **values: Any) -> Document:
         """Change a group's parent or priority."""

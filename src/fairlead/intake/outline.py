@@ -64,15 +64,15 @@ class Outline:
         return Found(tuple(items), tuple(groups), tuple(left_out), tuple(notes))
 
     def _item(self, entry: Entry) -> Item:
-        line = (entry, *self._above(entry))
+        above = self._above(entry)
+        line = (entry, *above)
         needs: dict[str, None] = {}
         blocked = [each.blocked for each in line if each.blocked]
         for name in dict.fromkeys(need for each in line for need in each.needs):
             if name not in self._known:
                 blocked.append(f"needs {name}, which is not there")
-            elif all(each.id != name for each in line):
+            elif all(each.id != name for each in above):  # a part does not wait for its whole
                 needs |= dict.fromkeys(self._open_ones(self._known[name]))
-        needs.pop(entry.id, None)
         return Item(
             entry.id, entry.record, entry.standing, tuple(needs), "; ".join(blocked),
             self._group(entry), entry.why, entry.where,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,9 +47,8 @@ def branches(name: str, tree: Mapping[str, Any]) -> list[Branch]:
         hint = f"Give its name: fairlead group add {told} --file …"
         raise Invalid(f"the tree is of group {told!r}, not of {name!r}", hint)
     found = list(_walk(name, tree, None, 0))
-    names = [branch.name for branch in found]
-    for each in names:
-        if names.count(each) > 1:
+    for each, times in Counter(branch.name for branch in found).items():
+        if times > 1:
             raise Invalid(f"group {each} appears twice in the tree", "Give it another name.")
     return found
 

@@ -158,6 +158,16 @@ def test_a_recipe_is_for_one_prompt(office):
         calls.add(office.desk, [{"prompt": "a"}, {"prompt": "b"}], recipe="fix")
 
 
+def test_what_a_caller_says_beside_the_prompt_counts_too(office):
+    projects.add_project(office.desk, "web")
+    told = calls.add(
+        office.desk, [{"prompt": "a"}], recipe="fix", defaults={"project": "web"}, group="g"
+    )
+    assert told["group"] == "g"
+    assert {task(office, row["id"]).project for row in told["tasks"]} == {"web"}
+    assert {task(office, row["id"]).group for row in told["tasks"]} == {"g"}
+
+
 def test_the_help_names_those_that_are_shipped():
     assert ", ".join(recipes.shipped()) == RECIPES
     assert all(recipes.shipped().values())

@@ -33,7 +33,6 @@ DEFAULT_TAG = "master"
 PRIORITIES = {"critical": 25, "high": 50, "medium": 100, "low": 150}
 _DONE = ("done", "completed")
 _TAKEN = ("in-progress", "review")
-_WAITING = ("blocked", "deferred")
 _READ = (
     "id", "title", "description", "status", "dependencies", "priority", "details", "testStrategy",
     "subtasks", "acceptanceCriteria",
@@ -155,7 +154,7 @@ def _standing(status: str) -> tuple[Standing, str]:
         return Standing.CLOSED, ""
     if status in _TAKEN:
         return Standing.TAKEN, ""
-    return Standing.OPEN, f"its status is {status}" if status in _WAITING else ""
+    return Standing.OPEN, "" if status == "pending" else f"its status is {status}"
 
 
 def _whole_id(need: object, above: str | None) -> str:

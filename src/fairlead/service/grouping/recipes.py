@@ -21,6 +21,7 @@ def add_recipe(
     desk: Desk,
     recipe: str,
     work: Records | Iterable[Mapping[str, Any]],
+    defaults: Mapping[str, Any] | None = None,
     *,
     again: bool = False,
     force: bool = False,
@@ -30,7 +31,8 @@ def add_recipe(
     rows = list(work.rows if isinstance(work, Records) else work)
     if len(rows) != 1:
         raise Invalid(f"a recipe is for one prompt, not {len(rows)}", "Give one.", code="usage")
-    given = {key: value for key, value in rows[0].items() if value is not None}
+    asked = {**(defaults or {}), **rows[0]}
+    given = {key: value for key, value in asked.items() if value is not None}
     if given.get("command"):
         raise Invalid("a recipe gives each step its prompt", "Take the command out.", code="usage")
     if not str(given.get("prompt") or "").strip():
@@ -42,13 +44,13 @@ def add_recipe(
             router = router_for(desk, tx, force)
             found = recipes.find(recipe, router.projects.get(_project(router, given)), desk.home)
             first = check_name("task", given["id"]) if given.get("id") else _free(tx, found)
-            asked = {"group": first, **given}
-            _join(router, str(asked["group"]), recipes.title_of(given))
-            steps = found.records(first, asked, desk.home / "artifacts")
+            group = str(given.setdefault("group", first))
+            _join(router, group, recipes.title_of(given))
+            steps = found.records(first, given, desk.home / "artifacts")
             records = Records(steps, lambda at: f"step {found.steps[at].name}: ")
             batch = submit(tx, router, policy, now, records)
             document = enter(desk, tx, router, policy, now, batch, again)
-            document |= {"recipe": recipe, "group": asked["group"]}
+            document |= {"recipe": recipe, "group": group}
             if dry_run or document["deferred"]:
                 raise Undone(document | ({"dry_run": True} if dry_run else {}))
     except Undone as undone:

@@ -85,17 +85,17 @@ def _unrouted(reading: Reading, router: Router, rows: Sequence[_Row]) -> dict[st
         for name, row in named.items()
         if name not in known and row.get("project") is None and router.owner(name) is None
     }
-    found = dict(lost)
-    while lost:
-        lost = {
-            name: f"it needs {missing}, which is left out"
-            for name, row in named.items()
-            if name not in found and name not in known
-            for missing in [next((each for each in _needs(row) if each in found), None)]
-            if missing is not None
-        }
-        found |= lost
-    return found
+    dependents: dict[str, list[str]] = {}
+    for name, row in named.items():
+        for need in _needs(row) if name not in known else ():
+            dependents.setdefault(need, []).append(name)
+    left = list(lost)
+    for missing in left:
+        for name in dependents.get(missing, ()):
+            if name not in lost:
+                lost[name] = f"it needs {missing}, which is left out"
+                left.append(name)
+    return lost
 
 
 def _check(rows: Iterable[_Row]) -> None:

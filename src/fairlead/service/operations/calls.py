@@ -41,7 +41,8 @@ def add(
     if recipe is not None:
         from fairlead.service.grouping.recipes import add_recipe
 
-        return add_recipe(desk, recipe, tasks, again=again, force=force, dry_run=dry_run)
+        fill = {"group": group, **(defaults or {})}
+        return add_recipe(desk, recipe, tasks, fill, again=again, force=force, dry_run=dry_run)
     from fairlead.service import tasks as queue
 
     return queue.add(

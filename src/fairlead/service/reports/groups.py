@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fairlead.model.task import Status
@@ -29,45 +30,49 @@ def show_group(desk: Desk, name: str) -> dict[str, Any]:
     """One group: how far it and those under it are, what runs, what holds the rest."""
     with desk.store.read() as reading:
         names = lineage(reading, name)
-        view = View(desk, reading)
-        own = [{"id": each.task.id, "status": str(each.task.status)} for each in view.own(name)]
-        placed = [each for member in names for each in view.own(member)]
+        tasks = {member: list(every(reading, Filter(group=member))) for member in names}
+        view = View(desk, reading, tasks)
+        own = [{"id": each.task.id, "status": str(each.task.status)} for each in tasks[name]]
         tree = [view.document(member) | {"depth": depth} for member, depth in view.under(name)]
         group = view.document(name) | {"tasks": own, "tree": tree}
-        group |= story.told(reading, view.holds, name, placed)
+        group |= story.told(
+            reading, view.holds, name, [each for one in names for each in tasks[one]]
+        )
     return {"schema": SCHEMA, "group": group}
 
 
 class View:
-    """All groups with what is counted in them; each one's tasks are read once."""
+    """All groups with what is counted in them; each one's tasks are counted once."""
 
-    def __init__(self, desk: Desk, reading: Reading) -> None:
+    def __init__(
+        self, desk: Desk, reading: Reading, tasks: Mapping[str, Iterable[Placed]] | None = None
+    ) -> None:
         self._reading, self.holds = reading, Holds(desk, reading)
+        self._tasks = tasks or {}  # those that were read already
         self.groups = reading.groups()
-        self._own: dict[str, list[Placed]] = {}
+        self._below: dict[str, list[str]] = {}
+        for each in self.groups.values():
+            if each.parent is not None:
+                self._below.setdefault(each.parent, []).append(each.name)
+        self._own: dict[str, Counter[str]] = {}
         self._paused = {pause.scope for pause in reading.pauses()}
 
-    def own(self, name: str) -> list[Placed]:
-        """A group's own tasks, without those of groups under it."""
-        found = self._own.get(name)
-        if found is None:
-            found = self._own[name] = list(every(self._reading, Filter(group=name)))
-        return found
-
-    def under(self, name: str, depth: int = 0) -> list[tuple[str, int]]:
+    def under(self, name: str) -> list[tuple[str, int]]:
         """A group and those under it, each after the one above it, with its depth."""
-        found = [(name, depth)]
-        for each in self.groups.values():
-            if each.parent == name:
-                found += self.under(each.name, depth + 1)
+        found, left = [], [(name, 0)]
+        while left:
+            here, depth = left.pop()
+            found.append((here, depth))
+            left += [(each, depth + 1) for each in reversed(self._below.get(here, ()))]
         return found
 
     def document(self, name: str) -> dict[str, Any]:
         """How far a group is, with those under it."""
-        names = lineage(self._reading, name)
-        placed = [each for member in names for each in self.own(member)]
-        counts = Counter(str(each.task.status) for each in placed)
-        ready = sum(each.task.status is Status.QUEUED and not each.wait for each in placed)
+        names = [member for member, _ in self.under(name)]
+        counts: Counter[str] = Counter()
+        for member in names:
+            counts += self._count(member)
+        ready = counts.pop("ready", 0)
         group = self.groups[name]
         return {
             "name": name,
@@ -84,6 +89,16 @@ class View:
             "stranded": bool(ready) and self._is_stranded(set(names), counts),
             "paused": f"group:{name}" in self._paused,
         }
+
+    def _count(self, name: str) -> Counter[str]:
+        """A group's own tasks by status, and how many are ready."""
+        found = self._own.get(name)
+        if found is None:
+            found = self._own[name] = Counter()
+            for each in self._tasks.get(name) or every(self._reading, Filter(group=name)):
+                found[str(each.task.status)] += 1
+                found["ready"] += each.task.status is Status.QUEUED and not each.wait
+        return found
 
     def _is_stranded(self, names: set[str], counts: Counter[str]) -> bool:
         """Ready tasks, nothing in flight, and no capacity for any of its kinds."""

@@ -39,6 +39,7 @@ def test_the_older_shape_and_the_tagged_one_tell_the_same():
         ("cancelled", "closed", ""),
         ("deferred", "open", "its status is deferred"),
         ("blocked", "open", "its status is blocked"),
+        ("on-hold", "open", "its status is on-hold"),
     ],
 )
 def test_what_a_status_says(status, standing, blocked):
