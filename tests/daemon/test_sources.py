@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.samples.beads import STAND_IN, bead
 from tests.daemon.world import World, is_zombie, until, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
@@ -216,6 +218,35 @@ def test_a_card_follows_its_task_and_nothing_else_of_it_changes(world: World) ->
     told = [line for line in rest if line not in ("+", "+History:")]
     assert len(told) == 3
     assert all("- Fairlead: " in line for line in told)
+
+
+def test_beads_are_claimed_and_closed_in_their_order(world: World) -> None:
+    """With a stand-in for `bd`, which cannot be run here."""
+    program, kept = world.home / "bd.py", world.home / "beads.json"
+    program.write_text(STAND_IN)
+    edge = {"depends_on_id": "gt-1", "type": "blocks"}
+    kept.write_text(
+        json.dumps([bead("gt-2", "Second", dependencies=[edge]), bead("gt-1", "First")])
+    )
+    command = [sys.executable, str(program)]
+    rule = source(type="beads", command=command, every="300ms", write_back=True)
+    world.settings(DEMO.format(seconds=0.4) + rule)
+    world.up()
+
+    def told() -> dict[str, str]:
+        try:
+            return {each["id"]: each["status"] for each in json.loads(kept.read_text())}
+        except ValueError:  # it is being written
+            return {}
+
+    until(lambda: told() == {"gt-1": "closed", "gt-2": "closed"})
+    world.fairlead("down")
+    assert world.statuses() == {"gt-1": "done", "gt-2": "done"}
+    calls = [json.loads(line) for line in (world.home / "calls.jsonl").read_text().splitlines()]
+    deeds = [(call[2], call[3]) for call in calls if call[2] in ("update", "close")]
+    assert [name for _, name in deeds] == sorted(name for _, name in deeds)
+    assert ("close", "gt-1") in deeds
+    assert deeds[-1] == ("close", "gt-2")
 
 
 def test_run_asks_once_at_its_start_and_tells_as_it_goes(world: World) -> None:
