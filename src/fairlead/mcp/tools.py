@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
+from fairlead.mcp.fields import task_schema
 from fairlead.service.operations import calls
 from fairlead.service.operations.documents import DOCUMENTS
 from fairlead.service.operations.table import OPERATIONS, Operation
@@ -43,9 +44,12 @@ def result_of(document: Mapping[str, Any], failed: bool = False) -> CallToolResu
 
 
 def _tool(operation: Operation) -> Tool:
+    properties = {name: dict(schema) for name, schema in operation.takes.items()}
+    if operation.name == "add":
+        properties["tasks"]["items"] = task_schema()
     asked: dict[str, Any] = {
         "type": "object",
-        "properties": {name: dict(schema) for name, schema in operation.takes.items()},
+        "properties": properties,
         "required": list(operation.needs),
         "additionalProperties": False,
     }
