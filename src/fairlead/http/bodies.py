@@ -60,7 +60,7 @@ def parse_object(data: bytes) -> dict[str, Any]:
         raise Invalid("the body is no object", 'Send an object: {"limit": 1}.')
     _refuse_deep(found)
     if b"\\u" in data:
-        _refuse_halves(found)
+        _refuse_odd(found)
     return found
 
 
@@ -106,13 +106,16 @@ def _refuse_deep(found: Any) -> None:
         level = [x for values in inner for x in values if isinstance(x, dict | list)]
 
 
-def _refuse_halves(found: Any) -> None:
-    """Half of a surrogate pair is no character; nobody could store it."""
+def _refuse_odd(found: Any) -> None:
+    """Half of a surrogate pair and a null character are no text; nobody could hand them on."""
+    text = json.dumps(found, ensure_ascii=False)
     try:
-        json.dumps(found, ensure_ascii=False).encode("utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError:
         message = "the body is not JSON: half of a surrogate pair is no character"
         raise Invalid(message, "Write the character itself.") from None
+    if "\\u0000" in text.replace("\\\\", ""):
+        raise Invalid("the body has a null character in it", "Leave it out.")
 
 
 def _too_deep() -> Invalid:

@@ -1,0 +1,65 @@
+"""Slow clients: whoever does not go on within half a minute is let go; the others are served."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from tests.http.served import Server, head
+
+pytestmark = pytest.mark.slow
+#: Longest that one of them may stay.
+PATIENCE = 45
+
+
+def test_slow_clients_are_let_go(server: Server):
+    """One that sends no head, half a head, a body in drops, and one that never reads."""
+    began = monotonic()
+    silent, halting, dripping, deaf = (server.socket() for _ in range(4))
+    halting.sendall(b"GET /api/v1/status HTTP/1.1\r\nHost: x")
+    dripping.sendall(head(server, "POST", "/api/v1/tasks", "Content-Length: 100") + b"{")
+    never_read(server, deaf)
+    assert server.call("GET", "/api/v1/status").status == 200
+    while not select.select([dripping], [], [], 2.0)[0]:
+        assert monotonic() - began < PATIENCE
+        dripping.sendall(b" ")  # a byte now and then does not buy more time
+    assert dripping.recv(4096).startswith(b"HTTP/1.1 408 ")
+    for wire in (silent, halting):
+        wire.settimeout(PATIENCE - (monotonic() - began))
+        assert until_gone(wire) == b""
+    assert monotonic() - began > 20, "nobody is hurried"
+    while connections(server):
+        assert monotonic() - began < 2 * PATIENCE, "who does not read is let go too"
+        select.select([], [], [], 0.2)
+    for wire in (silent, halting, dripping, deaf):
+        wire.close()
+    assert server.call("GET", "/api/v1/status").status == 200
+
+
+def never_read(server: Server, wire: socket.socket) -> None:
+    """Ask for much, and take nothing."""
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    wire.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        for _ in range(200):
+            wire.send(head(server, "GET", "/api/v1/openapi.json"))
+
+
+def until_gone(wire: socket.socket) -> bytes:
+    said = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := wire.recv(4096):
+            said += part
+    return said
+
+
+def connections(server: Server) -> int:
+    """Sockets of the server that are connected to somebody."""
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    parts = [line.split() for line in lines]
+    return sum(each[1].endswith(f":{server.port:04X}") and each[3] == "01" for each in parts)
