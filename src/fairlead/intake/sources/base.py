@@ -106,7 +106,8 @@ class Source(Protocol):
     """One file in this folder, or an entry point of the group `fairlead.sources`.
 
     `read` raises `Invalid` for a file that is missing or cannot be parsed at all, and `TryLater`
-    for a program that cannot be asked. A single bad record is named in `left_out`.
+    for a program that cannot be asked. A single bad record is named in `left_out`. A source that
+    asks a program by itself has its words in `PROGRAM`; the files of any other can be watched.
     """
 
     def read(self, where: Where) -> Found: ...
