@@ -30,6 +30,7 @@ from fairlead.model.errors import Invalid
 WHAT = "the folder backlog of Backlog.md, or a task's file"
 STATUSES = ("To Do", "In Progress", "Done")
 PRIORITIES = {"high": 50, "medium": 100, "low": 150}
+CONFIG = "config.yml"
 DEFAULT_PREFIX = "task"
 _COMMENT = re.compile(r"[ \t]*<!--.*?-->[ \t]*\n?", re.DOTALL)
 _NUMBER = re.compile(r"(\d+(?:\.\d+)*)$")
@@ -70,15 +71,14 @@ def _place(text: str) -> tuple[int, ...]:
 
 
 def _board(folder: Path) -> _Board:
-    """The statuses as the board is set up, from the folder of tasks or the one above."""
-    for place in (folder, folder.parent):
-        for name in ("config.yml", "config.yaml", "backlog.config.yml"):
-            if (place / name).is_file():
-                path = place / name
-                config = Page("", read_text(path, WHAT), "").fields()  # as the head of a page
-                told = [str(each) for each in list_of(config, "statuses")]
-                project = str(config.get("project_name") or "")
-                return _Board(told or STATUSES, project or _project(folder))
+    """The statuses as the board is set up, in its own folder or beside it."""
+    above = folder.absolute().parent
+    for path in (folder / CONFIG, above / CONFIG, above.parent / f"backlog.{CONFIG}"):
+        if path.is_file():
+            config = Page("", read_text(path, WHAT), "").fields()  # as the head of a page
+            told = [str(each) for each in list_of(config, "statuses")]
+            project = str(config.get("project_name") or "")
+            return _Board(told or STATUSES, project or _project(folder))
     return _Board(STATUSES, _project(folder))
 
 

@@ -111,7 +111,9 @@ class _Listing:
         above = _key(parent) if isinstance(parent, dict) else self._above.get(_key(issue))
         if above is None or above in self._listed:
             return (None if above is None else _short(above)), None
-        made = Collection(above, _task_id(parent or {}), str((parent or {}).get("title", "")))
+        here = _repository(above) == _repository(_key(issue))
+        shown, named = _short(above) if here else above, parent or {}
+        made = Collection(shown, _task_id(named), str(named.get("title", "")))
         return None, self.parents.setdefault(above, made).id
 
 
@@ -121,14 +123,18 @@ def _key(issue: Mapping[str, Any]) -> str:
     return f"{found[1] if found else ''}#{issue.get('number')}"
 
 
+def _repository(key: str) -> str:
+    return key.rpartition("#")[0]
+
+
 def _short(key: str) -> str:
     return key.rpartition("#")[2]
 
 
 def _task_id(issue: Mapping[str, Any]) -> str:
     """`name-12`, by the repository's name; `gh-12` where it is not told."""
-    repository, _, number = _key(issue).rpartition("#")
-    return as_name(repository.rpartition("/")[2] or "gh", number)
+    key = _key(issue)
+    return as_name(_repository(key).rpartition("/")[2] or "gh", _short(key))
 
 
 def _is_open(issue: Mapping[str, Any]) -> bool:

@@ -107,13 +107,18 @@ def test_sub_issues_are_a_group_also_of_a_parent_that_is_not_listed():
         issue(2, "Part"),
         issue(3, "Of another", parent={"number": 9, "title": "Big", "url": f"{URL}/9"}),
         issue(4, "After", blockedBy=named(1)),
+        issue(
+            5, "Of elsewhere", parent={"number": 4, "url": "https://github.com/acme/api/issues/4"}
+        ),
     )
     by_id = {item.id: item for item in found.items}
-    assert (by_id["2"].group, by_id["3"].group) == ("1", "acme/shop#9")
+    assert (by_id["2"].group, by_id["3"].group) == ("1", "9")
+    assert by_id["5"].group == "acme/api#4"
     assert by_id["4"].needs == ("2",)
     assert {(each.id, each.name) for each in found.collections} == {
         ("1", "shop-1"),
-        ("acme/shop#9", "shop-9"),
+        ("9", "shop-9"),
+        ("acme/api#4", "api-4"),
     }
 
 

@@ -1,0 +1,7 @@
+"""Samples of the public suite are used here too: its asserts are to be told in full."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.register_assert_rewrite("fairlead.testing")
