@@ -24,8 +24,8 @@ from fairlead.service.desk import Desk
 from fairlead.service.sourcing.remembered import seen, source_key
 from fairlead.store.base import Reading
 
-#: How many items are told at once: what a crash leaves is no more than this.
-BATCH = 100
+#: How many items are told at once: a crash leaves no more, and a file is written once for all.
+BATCH = 1000
 #: How many events are looked at in one go.
 PAGE = 1000
 #: How often a lock that is taken is tried again.
