@@ -138,23 +138,23 @@ def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
     return held
 
 
-def read_text(name: str, what: str = "file") -> str:
+def read_text(name: str, what: str = "file", most: int = FILE_BYTES_MAX) -> str:
     """The text of a file; `-` is standard input."""
     try:
-        data = sys.stdin.buffer.read(FILE_BYTES_MAX + 1) if name == "-" else _bytes(name)
+        data = sys.stdin.buffer.read(most + 1) if name == "-" else _bytes(name, most)
     except OSError as error:
         raise Invalid(f"{name}: cannot be read: {error.strerror}", f"Give a {what}.") from error
-    if len(data) > FILE_BYTES_MAX:
-        raise Invalid(f"{name}: too long", f"A {what} has at most {FILE_BYTES_MAX} bytes.")
+    if len(data) > most:
+        raise Invalid(f"{name}: too long", f"A {what} has at most {most} bytes.")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Invalid(f"{name}: not UTF-8 text", f"Give a {what} as text.") from error
 
 
-def _bytes(name: str) -> bytes:
+def _bytes(name: str, most: int) -> bytes:
     with Path(name).open("rb") as file:
-        return file.read(FILE_BYTES_MAX + 1)
+        return file.read(most + 1)
 
 
 TOKENS = _Typed("COUNTS", tokens)

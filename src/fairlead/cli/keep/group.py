@@ -13,6 +13,9 @@ from fairlead.cli.output import print_error, print_json, table, write
 from fairlead.cli.values import read_text
 from fairlead.model.errors import Invalid, TryLater
 
+#: A tree of a hundred thousand tasks is smaller.
+TREE_BYTES_MAX = 100_000_000
+
 
 @click.group("group")
 @common
@@ -92,7 +95,8 @@ def add(call: Call, /, name: str, file: str | None, **given: Any) -> int:
     if file is not None:
         from fairlead.intake.tree import parse_tree
 
-        tree = parse_tree(read_text(file, "tree"), "stdin" if file == "-" else file)
+        text = read_text(file, "tree", TREE_BYTES_MAX)
+        tree = parse_tree(text, "stdin" if file == "-" else file)
     elif given["project"] or given["dry_run"]:
         raise Invalid("--project and --dry-run need --file", "Give a tree.", code="usage")
     document = call.ask("group_add", name=name, tree=tree, **given)

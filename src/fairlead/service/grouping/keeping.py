@@ -59,7 +59,7 @@ def set_group(desk: Desk, name: str, values: Mapping[str, Any]) -> dict[str, Any
         lineage(tx, name)
         before = tx.groups()
         made = checked(before, replace(before[name], **given))
-        followed = _follow(desk, tx, before, before | {name: made}, name)
+        followed = _follow(tx, before, before | {name: made}, name)
         put(desk, tx, made, "group_set", followed=followed)
         group = View(desk, tx).document(name)
     return {"schema": SCHEMA, "group": group, "followed": followed}
@@ -112,23 +112,20 @@ def put(desk: Desk, tx: Writing, group: Group, kind: str, **more: Any) -> None:
     journal.close()
 
 
-def _follow(
-    desk: Desk,
-    tx: Writing,
-    before: Mapping[str, Group],
-    after: Mapping[str, Group],
-    name: str,
-) -> int:
+def _follow(tx: Writing, before: Mapping[str, Group], after: Mapping[str, Group], name: str) -> int:
     """Queued tasks that had their group's priority get the one it has now; how many did."""
-    journal = Journal(tx, desk.policy_for_reading(tx), desk.now(), desk.actor)
     followed = 0
     for member in lineage(tx, name):
         old, new = _priority(before, member), _priority(after, member)
         if old == new:
             continue
         queued = every(tx, Filter(status=(Status.QUEUED,), group=member))
-        tasks = [replace(each.task, priority=new) for each in queued if each.task.priority == old]
-        tx.rewrite([journal.settle(task) for task in tasks])
+        tasks = [  # what they wait for stays the same
+            each._replace(task=replace(each.task, priority=new))
+            for each in queued
+            if each.task.priority == old
+        ]
+        tx.rewrite(tasks)
         followed += len(tasks)
     return followed
 
