@@ -1,10 +1,12 @@
-"""The real Claude Code with Fairlead as its MCP server: agents queue work for agents."""
+"""The real agents with Fairlead as their MCP server: agents queue work for agents."""
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,10 @@ import pytest
 from fairlead.agents.adapter import Launch
 from fairlead.app import Fairlead
 from fairlead.model.task import Outcome
+from fairlead.service.house.token import home_token
 from tests.agents.model_api import ModelApi, say, use
 from tests.agents.running import Runner
+from tests.mcp.served import serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1000)]
 ROOT = Path(__file__).parents[2]
@@ -24,23 +28,34 @@ ROOT = Path(__file__).parents[2]
 class WithFairlead(Runner):
     """Claude Code that is told of one MCP server, and may use all of its tools."""
 
-    queue: Path = Path()
+    server: dict[str, Any] = field(default_factory=dict)
 
     def launch(self, prompt: str, session: str | None) -> Launch:
         told = self.home / "mcp.json"
-        server = {
-            "command": sys.executable,
-            "args": ["-m", "fairlead", "mcp", "--home", str(self.queue)],
-            "env": {"PYTHONPATH": str(ROOT / "src"), "FAIRLEAD_TASK": "t0"},
-        }
-        told.write_text(json.dumps({"mcpServers": {"fairlead": server}}))
+        told.write_text(json.dumps({"mcpServers": {"fairlead": self.server}}))
         more = ("--mcp-config", str(told), "--strict-mcp-config", "--allowedTools=mcp__fairlead")
         launch = super().launch(prompt, session)
         return replace(launch, argv=(*launch.argv, *more))
 
 
+@contextmanager
+def over_stdio(home: Path) -> Iterator[dict[str, Any]]:
+    """Started by the agent itself, as an attempt of task t0 would."""
+    env = {"PYTHONPATH": str(ROOT / "src"), "FAIRLEAD_TASK": "t0"}
+    args = ["-m", "fairlead", "mcp", "--home", str(home)]
+    yield {"command": sys.executable, "args": args, "env": env}
+
+
+@contextmanager
+def over_http(home: Path) -> Iterator[dict[str, Any]]:
+    """A server that is there already."""
+    with serving(home) as url:
+        headers = {"Authorization": f"Bearer {home_token(home)}"}
+        yield {"type": "http", "url": f"{url}/mcp", "headers": headers}
+
+
 def results(api: ModelApi) -> list[dict[str, Any]]:
-    """What the tools answered, as the model was told it."""
+    """What our tools answered, as the model was told it."""
     blocks = [
         block
         for message in api.requests[-1]["messages"]
@@ -52,23 +67,25 @@ def results(api: ModelApi) -> list[dict[str, Any]]:
         block["content"] if isinstance(block["content"], str) else block["content"][0]["text"]
         for block in blocks
     ]
-    return [json.loads(text) for text in texts]
+    return [json.loads(text) for text in texts if text.startswith("{")]
 
 
-def test_claude_code_adds_a_task_and_asks_why_it_waits(runner_of, repository, tmp_path):
+@pytest.mark.parametrize(("way", "actor"), [(over_stdio, "task:t0"), (over_http, "ana")])
+def test_claude_code_adds_a_task_and_asks_why_it_waits(runner_of, repository, tmp_path, way, actor):
     home = tmp_path / "queue"
     with Fairlead(home) as queue:
         queue.pause("kind:review", "the reviewer is away")
     task = {"id": "look", "prompt": "Review the login form", "kind": "review"}
     script = (
+        use("WaitForMcpServers"),  # on a busy machine the first turn comes before the tools
         use("mcp__fairlead__add", tasks=[task]),
         use("mcp__fairlead__why", task="look"),
         use("mcp__fairlead__show", task="nobody"),
         say("Queued."),
     )
-    with ModelApi(*script) as api:
+    with ModelApi(*script) as api, way(home) as server:
         plain = runner_of("claude", api)
-        runner = WithFairlead("claude", api, plain.programs, plain.home, queue=home)
+        runner = WithFairlead("claude", api, plain.programs, plain.home, server=server)
         verdict = runner.run(repository, "Queue a review, and tell me when it starts.")
     assert verdict.outcome is Outcome.SUCCEEDED, (verdict, runner.stderr)
     assert verdict.summary == "Queued."
@@ -80,4 +97,4 @@ def test_claude_code_adds_a_task_and_asks_why_it_waits(runner_of, repository, tm
     with Fairlead(home) as queue:
         kept = queue.show("look")
     assert kept["task"]["prompt"] == "Review the login form"
-    assert kept["events"][0]["data"]["by"] == "task:t0"
+    assert kept["events"][0]["data"]["by"] == actor
