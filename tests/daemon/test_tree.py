@@ -106,3 +106,14 @@ def test_two_hundred_tasks_in_nested_groups_run_in_the_order_of_their_needs(worl
     assert said.startswith("epic-1  Epic 1\n  epic-1            ████████████████  40 of 40 done\n")
     assert "    epic-1-phase-3  ████████████████  10 of 10 done\n" in said
     assert " tokens, $" in said
+
+
+def test_a_recipe_runs_from_its_first_step_to_its_last(world: World) -> None:
+    words = [word for name, value in ENV.items() for word in ("--env", f"{name}={value}")]
+    added = world.fairlead("add", "Log in", "--recipe", "full", "--agent", "demo", *words)
+    world.run()
+    with world.desk() as desk, desk.store.read() as reading:
+        events = reading.events(limit=1000)
+    done = [event.task for event in events if event.kind == "succeeded"]
+    assert done == [row["id"] for row in added["tasks"]]
+    assert [event.data["group"] for event in events if event.kind == "group_done"] == ["t1"]

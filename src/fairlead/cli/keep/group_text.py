@@ -75,7 +75,7 @@ def changed_text(document: dict[str, Any]) -> str:
         "said": said(group),
         "parent": shown(group["parent"]),
         "priority": shown(group["priority"]),
-        "groups": shown(group["groups"]),
+        "groups": listed(group["groups"][:LINES], len(group["groups"])),
         "followed": count(document["followed"], "queued task") if document["followed"] else "",
     }
     return paint(safe(group["name"]), "bold") + "\n" + facts(told)
