@@ -169,7 +169,9 @@ def responses(answer: Answer, number: int, model: str) -> Iterator[dict[str, Any
             "id": f"fc_{number}",
             "call_id": f"call_{number}",
         }
-        item |= {"name": answer.tool, "arguments": json.dumps(answer.arguments)}
+        space, _, name = answer.tool.rpartition("/")  # tools of an MCP server have a namespace
+        item |= {"name": name, "arguments": json.dumps(answer.arguments)}
+        item |= {"namespace": space} if space else {}
     else:
         content = [{"type": "output_text", "text": answer.text, "annotations": []}]
         item = {"type": "message", "id": f"item_{number}", "role": "assistant"}

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @dataclass
-class WithFairlead(Runner):
+class Claude(Runner):
     """Claude Code that is told of one MCP server, and may use all of its tools."""
 
     server: dict[str, Any] = field(default_factory=dict)
@@ -36,6 +36,25 @@ class WithFairlead(Runner):
         more = ("--mcp-config", str(told), "--strict-mcp-config", "--allowedTools=mcp__fairlead")
         launch = super().launch(prompt, session)
         return replace(launch, argv=(*launch.argv, *more))
+
+
+@dataclass
+class Codex(Runner):
+    """Codex that is told of one MCP server, and waits for it."""
+
+    server: dict[str, Any] = field(default_factory=dict)
+
+    def launch(self, prompt: str, session: str | None) -> Launch:
+        told = self.server | {"required": True, "default_tools_approval_mode": "approve"}
+        env = ",".join(f"{name}={json.dumps(value)}" for name, value in told.pop("env").items())
+        values = {name: json.dumps(value) for name, value in told.items()} | {"env": f"{{{env}}}"}
+        options = [
+            word
+            for name in values
+            for word in ("-c", f"mcp_servers.fairlead.{name}={values[name]}")
+        ]
+        launch = super().launch(prompt, session)
+        return replace(launch, argv=(*launch.argv[:2], *options, *launch.argv[2:]))
 
 
 @contextmanager
@@ -85,7 +104,7 @@ def test_claude_code_adds_a_task_and_asks_why_it_waits(runner_of, repository, tm
     )
     with ModelApi(*script) as api, way(home) as server:
         plain = runner_of("claude", api)
-        runner = WithFairlead("claude", api, plain.programs, plain.home, server=server)
+        runner = Claude("claude", api, plain.programs, plain.home, server=server)
         verdict = runner.run(repository, "Queue a review, and tell me when it starts.")
     assert verdict.outcome is Outcome.SUCCEEDED, (verdict, runner.stderr)
     assert verdict.summary == "Queued."
@@ -98,3 +117,22 @@ def test_claude_code_adds_a_task_and_asks_why_it_waits(runner_of, repository, tm
         kept = queue.show("look")
     assert kept["task"]["prompt"] == "Review the login form"
     assert kept["events"][0]["data"]["by"] == actor
+
+
+def test_codex_adds_a_task_and_asks_why_it_waits(runner_of, repository, tmp_path):
+    home = tmp_path / "queue"
+    script = (
+        use("mcp__fairlead/add", tasks=[{"id": "a"}, {"id": "b", "needs": ["a"]}]),
+        use("mcp__fairlead/why", task="b"),
+        say("Queued."),
+    )
+    with ModelApi(*script) as api, over_stdio(home) as server:
+        plain = runner_of("codex", api)
+        runner = Codex("codex", api, plain.programs, plain.home, server=server)
+        verdict = runner.run(repository, "Queue a and b.")
+    assert verdict.outcome is Outcome.SUCCEEDED, (verdict, runner.stderr)
+    said = [each["output"] for each in api.requests[-1]["input"] if "output" in each]
+    assert "waiting: waits for a" in json.dumps(said[-1]), said
+    with Fairlead(home) as queue:
+        assert [row["id"] for row in queue.list()["tasks"]] == ["a", "b"]
+        assert queue.show("b")["events"][0]["data"]["by"] == "task:t0"
