@@ -94,12 +94,12 @@ class Served:
             return document[0]
 
         async def give_token(call: Call) -> Answer:
-            _refuse_attempts(call)
+            badges.refuse_attempts(call.scope)
             lease = call.places["lease"]
             return answer(await badges.give_token(self.office, self._token, lease))
 
         async def give_link(call: Call) -> Answer:
-            _refuse_attempts(call)
+            badges.refuse_attempts(call.scope)
             return self._door.link()
 
         routes.add("GET", "/openapi.json", describe)
@@ -168,9 +168,3 @@ class Served:
             for tell in self._told:
                 tell()
             yield
-
-
-def _refuse_attempts(call: Call) -> None:
-    if call.scope["fairlead.who"].lease is not None:
-        hint = "Ask whoever gave it out."
-        raise HttpError(403, "forbidden", "the token of an attempt cannot do this", hint)

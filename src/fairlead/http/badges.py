@@ -76,6 +76,12 @@ async def ask_as(
     return await office.ask(name, arguments, who.actor)
 
 
+def refuse_attempts(scope: Mapping[str, Any]) -> None:
+    """What no attempt may do, whatever it says."""
+    if scope["fairlead.who"].lease is not None:
+        raise _forbidden("the token of an attempt cannot do this")
+
+
 async def allowed(
     office: Office, operation: Operation, arguments: Mapping[str, Any], lease: str
 ) -> dict[str, Any]:

@@ -138,6 +138,7 @@ class Asked:
         name = self._operation.name
         query = parse_query(call.scope)
         if name == "events" and b"text/event-stream" in header(call.scope, b"accept"):
+            badges.refuse_attempts(call.scope)
             arguments = from_text(self._operation, query)
             await self._streams.follow(call.scope, call.receive, call.send, arguments)
             return None
