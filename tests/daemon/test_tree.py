@@ -27,9 +27,11 @@ ENV = {
 
 def tree(draw: random.Random) -> dict[str, Any]:
     """Epics with phases with tasks; each phase waits for what stands before it, here and there."""
-    epics, before = [], []
+    epics: list[dict[str, Any]] = []
+    before: list[str] = []
     for epic in range(EPICS):
-        phases, last = [], []
+        phases: list[dict[str, Any]] = []
+        last: list[str] = []
         for phase in range(PHASES):
             names = [f"{draw.choice(PROJECTS)}-{epic}.{phase}.{number}" for number in range(TASKS)]
             tasks: list[dict[str, Any]] = [
@@ -90,7 +92,7 @@ def test_two_hundred_tasks_in_nested_groups_run_in_the_order_of_their_needs(worl
     assert sorted(started) == sorted(needs)
 
     names = [each["name"] for each in added["groups"]]
-    ended = [event.data["group"] for event in events if event.kind == "group_done"]
+    ended = [str(event.data["group"]) for event in events if event.kind == "group_done"]
     assert sorted(ended) == sorted(names)
     assert ended[-1] == "release"
     notices = [json.loads(line)["data"]["group"] for line in told.read_text().splitlines()]
