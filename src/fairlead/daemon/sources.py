@@ -93,7 +93,8 @@ class Feed:
     errand: Errand | None = None
     news: set[str] | None = field(default_factory=set)  # tasks to tell of; None: look at all
     tell_due: float = 0.0
-    complaint: str = ""
+    retry_at: float = inf  # when what could not be told is tried again
+    complaints: dict[str, str] = field(default_factory=dict)  # errand -> what was said of it
     clashes: list[str] = field(default_factory=list)  # what was said of conflicts
 
     @property
@@ -184,7 +185,7 @@ class Sources:
         times = [inf]
         for feed in self._feeds:
             if feed.errand is None:
-                times += [feed.due, feed.tell_due if feed.must_tell else inf]
+                times += [feed.due, feed.retry_at, feed.tell_due if feed.must_tell else inf]
         return max(0.0, min(times) - monotonic())
 
     def close(self, hurry: bool = True) -> None:
@@ -252,6 +253,8 @@ class Sources:
         for feed in self._feeds:
             if feed.errand is not None:
                 continue
+            if feed.retry_at <= now:
+                feed.news, feed.retry_at = None, inf
             if feed.due <= now:
                 feed.due, feed.touched_at = inf, None
                 feed.errand = Errand(_READ, partial(_read, feed.source), self._wake)
@@ -286,9 +289,10 @@ class Sources:
             return False
         feed.discarded = 0
         if self._keep and not feed.watched:
-            feed.due = min(feed.due, monotonic() + feed.every)
-            self._watch_feed(feed)
-        if feed.settled is not None and errand.result == feed.settled and not feed.complaint:
+            self._watch_feed(feed)  # from now on: what changed since it was read is read again
+            wait = QUIET_SECONDS if feed.watched else feed.every
+            feed.due = min(feed.due, monotonic() + wait)
+        if feed.settled is not None and errand.result == feed.settled:
             return False  # nothing new: there is nothing to follow
         feed.settled = None
         try:
@@ -300,24 +304,25 @@ class Sources:
             return False
         feed.settled = None if row["conflicts"] or row["skipped"] else errand.result
         self._tell_conflicts(feed, row["conflicts"])
-        if feed.complaint:
-            feed.complaint = ""
+        if feed.complaints.pop(_READ, None):
             self._say(f"source {feed.source.name} works again")
         feed.news = None
         return True
 
     def _take_told(self, feed: Feed, errand: Errand) -> None:
         """What could not be told is told later: with the next change, or after a while."""
-        failed = [] if errand.error is not None else errand.result["failed"]
+        later = monotonic() + feed.every
         if errand.error is not None:
-            self._complain(feed, f"cannot be told: {errand.error.message}")
-        elif failed:
+            feed.news, feed.tell_due = None, later
+            self._complain(feed, _TELL, f"cannot be told: {errand.error.message}")
+            return
+        feed.tell_due = 0.0
+        failed = errand.result["failed"]
+        if failed:  # the others are told at once all the same
+            feed.retry_at = min(feed.retry_at, later)
             names = ", ".join(each["id"] for each in failed)
-            self._complain(feed, f"cannot be told of {names}: {failed[0]['message']}")
-        if errand.error is not None or failed:
-            feed.news, feed.tell_due = None, monotonic() + feed.every
-        else:
-            feed.tell_due = 0.0
+            text = f"cannot be told of {names}: {failed[0]['message']}"
+            self._complain(feed, _TELL, text)
 
     def _tell_conflicts(self, feed: Feed, conflicts: list[dict[str, Any]]) -> None:
         texts = [syncing.clash(feed.source, each) for each in conflicts]
@@ -327,15 +332,16 @@ class Sources:
         feed.clashes = texts
 
     def _failed(self, feed: Feed, error: FairleadError) -> None:
+        feed.settled = None
         if self._keep:
             feed.due = min(feed.due, monotonic() + feed.every)
-        self._complain(feed, f"cannot be asked: {error.message}")
+        self._complain(feed, _READ, f"cannot be asked: {error.message}")
         with suppress(TryLater):  # a busy store
             syncing.failed(self._desk, feed.source, error)
 
-    def _complain(self, feed: Feed, text: str) -> None:
-        if text != feed.complaint:
-            feed.complaint = text
+    def _complain(self, feed: Feed, errand: str, text: str) -> None:
+        if text != feed.complaints.get(errand):
+            feed.complaints[errand] = text
             self._say(f"warning: source {feed.source.name} {text}")
 
 

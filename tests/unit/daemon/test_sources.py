@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import selectors
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,11 @@ import pytest
 
 from fairlead.daemon import sources as module
 from fairlead.daemon.sources import Sources
+from fairlead.intake.sources import cards
+from fairlead.intake.sources.base import Found, Told, Where
+from fairlead.model.errors import Refused
 from fairlead.service import tasks
+from fairlead.service.sourcing import telling
 from fairlead.store.sqlite.store import SqliteStore
 from tests.unit.desks import TestDesk
 
@@ -150,6 +154,42 @@ def test_a_folder_that_comes_later_is_found(keep: Callable[..., Keeper], tmp_pat
     (tmp_path / "later" / "tasks.jsonl").write_text(json.dumps(LINE | {"id": "a"}) + "\n")
     keeper.until(lambda: keeper.ids() == ["a"])
     keeper.until(lambda: keeper.sources.due_in() == float("inf"))  # now it is watched
+
+
+class Choosy:
+    """Cards of which one cannot be told."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str]] = []
+
+    def read(self, where: Where) -> Found:
+        return cards.read(where)
+
+    def write(self, where: Where, told: Sequence[Told]) -> list[str]:
+        if "a" in [each.id for each in told]:
+            raise Refused("the bead is gone")
+        self.heard += [(each.id, each.status) for each in told]
+        return [each.id for each in told]
+
+
+def test_one_item_that_cannot_be_told_does_not_hold_up_the_others(
+    keep: Callable[..., Keeper], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Choosy()
+    monkeypatch.setattr(telling, "source_named", lambda name: source)
+    (tmp_path / "cards").mkdir()
+    for name in "ab":
+        text = f"---\nagent_flow: code\nagent_status:\n---\n# {name}\n"
+        (tmp_path / "cards" / f"{name}.md").write_text(text)
+    keeper = keep(type="cards", path="cards", write_back=True)
+    keeper.sources.begin()
+    keeper.until(lambda: source.heard == [("b", "queued")])
+    keeper.until(lambda: keeper.said)
+    tasks.cancel(keeper.office.desk, ["b"])
+    keeper.until(lambda: source.heard[1:] == [("b", "canceled")])  # not only after a minute
+    assert [said.partition(" cannot ")[2] for said in keeper.said] == [
+        "be told of a: the bead is gone"
+    ]
 
 
 def test_run_asks_once_and_down_asks_nobody(tmp_path: Path) -> None:
