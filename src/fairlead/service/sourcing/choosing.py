@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fairlead.intake.sources.base import Collection, Found, Item, LeftOut, Standing
@@ -17,8 +18,8 @@ def choose(
     found: Found, ids: tuple[str, ...], force: bool, entries: Mapping[str, Entry]
 ) -> tuple[list[Item], list[LeftOut]]:
     """The items that are to be tasks, and what is left out with its reason."""
-    items, left_out = _once(found.items)
-    left_out = [*found.left_out, *left_out]
+    items = {item.id: item for item in found.items}
+    left_out = list(found.left_out)
     if ids:
         wanted, empty = _named(found, items, left_out, ids)
         items = {name: item for name, item in items.items() if name in wanted}
@@ -31,6 +32,19 @@ def choose(
         else:
             left_out.append(LeftOut(item.id, _why(item), item.where))
     return chosen, left_out
+
+
+def once(found: Found) -> Found:
+    """The same, with every item once: the first of an id counts."""
+    items: dict[str, Item] = {}
+    twice = []
+    for item in found.items:
+        if items.setdefault(item.id, item) is not item:
+            reason = f"{item.id} appears twice; the first counts"
+            twice.append(LeftOut(item.id, reason, item.where, bad=True))
+    if not twice:
+        return found
+    return replace(found, items=tuple(items.values()), left_out=(*found.left_out, *twice))
 
 
 def refuse_bad(left_out: Iterable[LeftOut]) -> None:
@@ -56,18 +70,6 @@ def under(collections: Iterable[Collection], top: str) -> set[str]:
     while more := {each.id for each in known if each.parent in found} - found:
         found |= more
     return found
-
-
-def _once(items: Iterable[Item]) -> tuple[dict[str, Item], list[LeftOut]]:
-    found: dict[str, Item] = {}
-    twice = []
-    for item in items:
-        if item.id in found:
-            reason = f"{item.id} appears twice; the first counts"
-            twice.append(LeftOut(item.id, reason, item.where, bad=True))
-        else:
-            found[item.id] = item
-    return found, twice
 
 
 def _named(

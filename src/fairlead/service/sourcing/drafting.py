@@ -31,6 +31,7 @@ class Draft:
     needs: tuple[str, ...] = ()
     hold: str = ""  # what its source, or an item that is not here, keeps it from
     settled: bool = False  # its needs stay as they are: others would lead around
+    returns: bool = False  # its task was canceled on its source's account, and comes back
     follows: bool = False  # not asked for: only what it waits for is looked at
 
     @property

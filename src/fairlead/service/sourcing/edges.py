@@ -29,7 +29,8 @@ def connect(kin: Kin, drafts: dict[str, Draft]) -> list[tuple[Draft, str]]:
     out: list[tuple[Draft, str]] = []
     named = {need for draft in drafts.values() for need in draft.item.needs} - kin.names.keys()
     parents = {draft.values["parent"] for draft in drafts.values() if "parent" in draft.values}
-    kin.others = kin.reading.statuses(named | parents) if named | parents else {}
+    foreign = (named | parents) - set(kin.names.values())  # one of ours is known by its item
+    kin.others = kin.reading.statuses(foreign) if foreign else {}
     while True:
         for draft in drafts.values():
             _resolve(kin, draft, drafts)
@@ -67,8 +68,10 @@ def _resolve(kin: Kin, draft: Draft, drafts: Mapping[str, Draft]) -> None:
     needs: list[str] = []
     absent: list[str] = []
     for item in draft.item.needs:
-        task = kin.names.get(item, item)
-        if task in drafts or _is_here(kin, item, task):
+        task = kin.names.get(item)
+        if task is None and item in kin.others:
+            needs.append(item)
+        elif task is not None and (task in drafts or _is_here(kin, item, task)):
             needs.append(task)
         elif item not in kin.closed:
             absent.append(item)
@@ -80,9 +83,8 @@ def _resolve(kin: Kin, draft: Draft, drafts: Mapping[str, Draft]) -> None:
 
 def _is_here(kin: Kin, item: str, task: str) -> bool:
     """Whether there is a task to wait for; one that was canceled with its item is none."""
-    if task in kin.tasks:
-        return not (item in kin.closed and kin.tasks[task].status is Status.CANCELED)
-    return task in kin.others
+    known = kin.tasks.get(task)
+    return known is not None and not (item in kin.closed and known.status is Status.CANCELED)
 
 
 def _graph(kin: Kin, drafts: Mapping[str, Draft]) -> dict[str, dict[str, Any]]:
@@ -94,7 +96,7 @@ def _graph(kin: Kin, drafts: Mapping[str, Draft]) -> dict[str, dict[str, Any]]:
         if task is None:
             parent = {"parent": draft.values["parent"]} if "parent" in draft.values else {}
             graph[name] = {"needs": draft.needs, **parent}
-        elif untouched(task):
+        elif draft.returns or untouched(task):
             graph[name] = _edges(task) | {"needs": draft.needs}
             moved = moved or draft.needs != task.needs
     if moved:

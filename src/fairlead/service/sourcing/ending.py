@@ -22,7 +22,8 @@ def over(found: Found, entries: Mapping[str, Entry]) -> dict[str, str]:
     """
     items = {item.id: item for item in found.items}
     named = {each.id for each in found.left_out}
-    unsure = any(each.bad and each.id not in entries for each in found.left_out)
+    known = entries.keys() | items.keys()
+    unsure = any(each.bad and each.id not in known for each in found.left_out)
     ended: dict[str, str] = {}
     for name in entries:
         if name in items:

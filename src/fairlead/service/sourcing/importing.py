@@ -22,7 +22,7 @@ from fairlead.service import SCHEMA
 from fairlead.service.desk import Desk
 from fairlead.service.journal import Journal
 from fairlead.service.sourcing import drafting
-from fairlead.service.sourcing.choosing import choose, refuse_bad, row
+from fairlead.service.sourcing.choosing import choose, once, refuse_bad, row
 from fairlead.service.sourcing.drafting import Draft
 from fairlead.service.sourcing.edges import Kin, connect
 from fairlead.service.sourcing.ending import CLOSED_IN, cancel, let_go, over
@@ -104,7 +104,7 @@ class _Turn:
         self, desk: Desk, tx: Writing, source: str, where: Where, found: Found, wish: Wish
     ) -> None:
         self.desk, self.tx, self.source, self.where, self.wish = desk, tx, source, where, wish
-        self.found = found
+        self.found = once(found)
         self.policy: Policy = desk.policy()  # as of the turn, not of the wait for it
         self.now: Instant = desk.now()
         self.router: Router = router_for(desk, tx, wish.force)
@@ -133,11 +133,11 @@ class _Turn:
         if wish.strict:
             refuse_bad(dict.fromkeys((*self.found.left_out, *answer.skipped)))
         new = {name: draft for name, draft in drafts.items() if self._is_new(draft)}
-        back = [name for name, draft in drafts.items() if self._comes_back(draft)]
+        back = [name for name, draft in drafts.items() if draft.returns]
         groups = self._enter(drafts, new, back)
         for name, draft in drafts.items():
             if name not in new:
-                self._follow(draft, name in back)
+                self._follow(draft)
         self._tell_held(drafts)
         return self._finish(groups, [*new, *back])
 
@@ -162,6 +162,7 @@ class _Turn:
                 draft = drafting.draft(item, self.names, self.source, groups)
                 if self._is_new(draft):
                     drafting.route(draft, self.router, self.wish.project, self.wish.group)
+                draft.returns = self._comes_back(draft)
                 drafts[name] = draft
             except drafting.Unroutable as error:
                 self.skip(item, str(error), bad=False)
@@ -240,7 +241,7 @@ class _Turn:
         task = self.tasks.get(draft.task)
         return task is not None and not untouched(task)
 
-    def _follow(self, draft: Draft, is_back: bool) -> None:
+    def _follow(self, draft: Draft) -> None:
         """A task that is known: what the source changed is changed, if nothing has started."""
         entry, task = self.entries[draft.item.id], self.tasks[draft.task]
         entry.pop("away", None)
@@ -249,7 +250,7 @@ class _Turn:
             return
         found = Merge(said=entry["fields"])
         try:
-            if is_back:
+            if draft.returns:
                 found = anew(task, entry["fields"], draft.values)
             elif not draft.follows:
                 found = merge(task, entry["fields"], draft.values, self.router)
@@ -261,9 +262,9 @@ class _Turn:
         if found.clashes:
             clashes = ", ".join(found.clashes)
             self.answer.clash(task.id, f"{clashes} changed here and in {self.source}; ours stays")
-        if fields and not is_back:
+        if fields and not draft.returns:
             self.answer.changed.append({"id": task.id, "fields": fields})
-        elif not (fields or found.clashes or draft.follows or is_back):
+        elif not (fields or found.clashes or draft.follows or draft.returns):
             self.answer.unchanged.append(task.id)
 
     def _leave(self, draft: Draft, entry: Entry, task: Task) -> None:
