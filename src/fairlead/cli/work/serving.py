@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
@@ -150,10 +151,11 @@ def has_screen() -> bool:
 
 def _mount(served: Served, page: bool) -> None:
     """MCP and the page, where what they need is installed."""
-    if find_spec("mcp") is not None and find_spec("fairlead.mcp") is not None:
-        from fairlead.mcp.server import mcp_app
+    from fairlead.cli.work.later import Later
 
-        served.mount("/mcp", *mcp_app(served.ask))
+    if find_spec("mcp") is not None:
+        later = Later(lambda: import_module("fairlead.mcp.server").mcp_app(served.ask))
+        served.mount("/mcp", later, later.running)
     if page:
         from starlette.applications import Starlette
 
