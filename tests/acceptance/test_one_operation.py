@@ -20,7 +20,7 @@ from fairlead.service.house.token import home_token
 from fairlead.service.operations import calls
 from fairlead.service.operations.table import OPERATIONS
 from tests.acceptance.queue_home import START, Home
-from tests.mcp.served import over_http, serving, stdio
+from tests.afar.served import over_http, serving, stdio
 
 pytest.importorskip("mcp")
 pytest.importorskip("uvicorn")

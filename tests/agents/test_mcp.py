@@ -16,9 +16,9 @@ from fairlead.agents.adapter import Launch
 from fairlead.app import Fairlead
 from fairlead.model.task import Outcome
 from fairlead.service.house.token import home_token
+from tests.afar.served import serving
 from tests.agents.model_api import ModelApi, say, use
 from tests.agents.running import Runner
-from tests.mcp.served import serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1000)]
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import pytest
 
 from fairlead.app import Fairlead
 from fairlead.service.operations.table import OPERATIONS
-from tests.mcp.served import ENV, over_http, serving, stdio
+from tests.afar.served import ENV, over_http, serving, stdio
 
 pytest.importorskip("mcp")
 pytestmark = pytest.mark.slow

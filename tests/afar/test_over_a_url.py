@@ -15,7 +15,7 @@ from fairlead.clock import SystemClock
 from fairlead.model.instant import parse_instant
 from tests.acceptance.commands import Said, fairlead
 from tests.acceptance.queue_home import START, Home
-from tests.mcp.served import ENV, serving
+from tests.afar.served import ENV, serving
 
 pytest.importorskip("uvicorn")
 pytestmark = pytest.mark.slow
