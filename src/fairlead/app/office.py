@@ -31,6 +31,8 @@ from fairlead.service.reports import events
 READERS = 2
 #: Most calls that share one commit.
 SHARED_MAX = 64
+#: How long those who came together last time are waited for, so that they come together again.
+GATHER_SECONDS = 0.002
 #: How often it is looked for events that other processes made.
 NOTICE_SECONDS = 0.05
 #: How often one who waits for work asks again though nothing was heard: a time may have come.
@@ -100,6 +102,7 @@ class Office:
         self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
         self._waiting: deque[_Call] = deque()
         self._came = threading.Condition()
+        self._together = 1  # how many calls shared the last commit
         self._closing = threading.Event()
         self._listeners: set[Listener] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -194,14 +197,7 @@ class Office:
 
     def _write_all(self) -> None:
         """Whatever has come in, in one commit; what comes meanwhile, in the next."""
-        while True:
-            with self._came:
-                while not self._waiting and not self._closing.is_set():
-                    self._came.wait()
-                if not self._waiting:
-                    return
-                count = min(len(self._waiting), SHARED_MAX)
-                asked = [self._waiting.popleft() for _ in range(count)]
+        while asked := self._take():
             try:
                 self._perform(self._desk(), asked)
             except BaseException as error:  # the commit itself: none of them has happened
@@ -209,6 +205,16 @@ class Office:
                     call.found = error
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(_answer, asked)
+
+    def _take(self) -> list[_Call]:
+        """All that wait; those who came together last time are waited for a moment."""
+        with self._came:
+            while not self._waiting and not self._closing.is_set():
+                self._came.wait()
+            if self._waiting:
+                self._came.wait_for(lambda: len(self._waiting) >= self._together, GATHER_SECONDS)
+            self._together = min(len(self._waiting), SHARED_MAX)
+            return [self._waiting.popleft() for _ in range(self._together)]
 
     def _perform(self, desk: Desk, asked: list[_Call]) -> None:
         """Results first: they make room for whoever asks for work."""
