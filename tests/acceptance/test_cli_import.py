@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,16 @@ def test_in_direct_mode_what_is_imported_starts_at_once(home, tmp_path):
     assert home.tasks() == {}
     home.ask("import", "jsonl", file)
     assert home.task("x")["attempts"] == 1
+
+
+def test_many_processes_import_the_same_once(tmp_path):
+    file, home = tmp_path / "tasks.jsonl", tmp_path / "home"
+    file.write_text("".join(f'{{"id": "w{at}", "title": "T"}}\n' for at in range(200)))
+    fairlead("--home", home, "status")
+    words = ("--home", home, "--json", "import", "jsonl", file)
+    with ThreadPoolExecutor(4) as pool:
+        said = list(pool.map(lambda _: fairlead(*words), range(4)))
+    assert [each.code for each in said] == [0] * 4
+    counts = sorted(len(each.document["created"]) for each in said)
+    assert counts == [0, 0, 0, 200]
+    assert sorted(len(each.document["unchanged"]) for each in said) == [0, 200, 200, 200]

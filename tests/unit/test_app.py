@@ -102,3 +102,13 @@ def test_work_outlives_the_process(tmp_path):
         queue.add("x", id="a")
     with Fairlead(tmp_path) as queue:
         assert queue.show("a")["task"]["prompt"] == "x"
+
+
+def test_work_is_imported_through_methods(tmp_path):
+    file = tmp_path / "tasks.jsonl"
+    file.write_text('{"id": "a", "title": "A"}\n{"id": "b", "title": "B"}\n')
+    with Fairlead(tmp_path / "home") as queue:
+        assert queue.import_from("jsonl", file, "a", dry_run=True)["import"] is None
+        created = queue.import_from("jsonl", str(file), "a", group="g")["created"]
+        assert created == [{"id": "a", "project": "default", "group": "g"}]
+        assert [row["id"] for row in queue.undo()["canceled"]] == ["a"]

@@ -94,6 +94,23 @@ class Fairlead:
             recipe=recipe, dry_run=dry_run,
         )  # fmt: skip
 
+    def import_from(self, source: str, path: str | Path, *ids: str, **wishes: Any) -> Document:
+        """What a source has becomes tasks: `project`, `group`, `force`, `dry_run`, `strict`.
+
+        It reads files of this machine, so that a server cannot be asked.
+        """
+        from fairlead.intake.sources.base import Where
+        from fairlead.service.sourcing.importing import Wish, bring_in
+
+        where = Where(Path(path), home=self.desk.home)
+        return bring_in(self.desk, source, where, Wish(ids, **wishes))
+
+    def undo(self, number: int | None = None, *, dry_run: bool = False) -> Document:
+        """Take back an import that has not started; by default the last one."""
+        from fairlead.service.sourcing.undo import undo
+
+        return undo(self.desk, number, dry_run)
+
     def edit(self, *ids: str, **changes: Any) -> Document:
         """Change tasks that have not started."""
         return self.ask("edit", ids=ids, changes=changes)
