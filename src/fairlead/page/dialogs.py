@@ -51,11 +51,11 @@ def _add() -> Html:
         field("Project", line("project", placeholder="default", list="known-projects")),
         field("Kind", line("kind", placeholder="code", list="known-kinds")),
         field("Agent", agent),
-        field("Priority", number, "A smaller number starts earlier."),
+        field("Priority", number, "A smaller number starts earlier.", "add"),
         field("Group", line("group", placeholder="none", list="known-groups")),
-        field("Needs", line("needs", placeholder="none"), "Ids that must be done, with commas."),
+        field("Needs", line("needs", placeholder="none"), "Ids, with commas.", "add"),
     )
-    asked = field("Prompt", prompt, "What the agent is asked to do.")
+    asked = field("Prompt", prompt, "What the agent is asked to do.", "add")
     return dialog("add", "Add a task", form("add", "Add task", asked, columns), wide=True)
 
 
@@ -68,7 +68,7 @@ def _cap() -> Html:
         "goes on, and less starts. With 0 nothing starts.",
     )
     hint = "all, project:NAME, kind:NAME, pool:NAME; project:* means each of them."
-    columns = div("columns", field("What", scope, hint), field("At most", value, "In flight."))
+    columns = div("columns", field("What", scope, hint, "cap"), field("At most", value))
     return dialog("cap", "Change a cap", form("cap", "Set cap", about, columns))
 
 

@@ -88,7 +88,12 @@ def as_table(
     return tag("details", summary, table(name, head, rows, right), class_="as-table")
 
 
-def field(label: str, control: Html, hint: str = "") -> Html:
-    """A control with its label."""
-    told = tag("span", hint, class_="hint") if hint else None
-    return tag("label", tag("span", label, class_="name"), control, told, class_="field")
+def field(label: str, control: Html, hint: str = "", where: str = "") -> Html:
+    """A control with its label; a hint belongs to it by the name of `where` it stands."""
+    told = None
+    if hint:
+        name = f"{where}-{label.lower().replace(' ', '-')}-hint"
+        told = tag("span", hint, class_="hint", id=name)
+        control = Html(control.replace(" name=", f' aria-describedby="{name}" name=', 1))
+    words = tag("span", label, class_="name")
+    return tag("div", tag("label", words, control), told, class_="field")

@@ -63,7 +63,7 @@ def routes(office: Office) -> list[Route]:
     return [
         Route("/", page.overview, methods=["GET"]),
         Route("/tasks", page.tasks, methods=["GET"]),
-        Route("/task/{task}", page.task, methods=["GET"]),
+        Route("/task/{task:path}", page.task, methods=["GET"]),
         Route("/groups", page.groups, methods=["GET"]),
         Route("/page/live", page.stream, methods=["GET"]),
         Route("/page/log", page.log, methods=["GET"]),

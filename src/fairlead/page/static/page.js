@@ -111,7 +111,7 @@ function connect() {
 async function refused() {
   again();
   const answer = await fetch("/page/known").catch(() => null);
-  if (answer?.status === 401) put($("live-words"), "Signed out: open a new link");
+  if (answer?.status === 401) put($("live-words"), "Signed out: `fairlead link` lets you in");
 }
 
 function again() {
@@ -376,10 +376,8 @@ let before = "";
 function step(by) {
   const rows = [...document.querySelectorAll("[data-list] > li")];
   if (!rows.length) return;
-  const now = rows.findIndex((row) => row.classList.contains("chosen"));
+  const now = rows.indexOf(document.activeElement.closest("[data-list] > li"));
   const next = rows[Math.min(rows.length - 1, Math.max(0, now + by))];
-  rows[now]?.classList.remove("chosen");
-  next.classList.add("chosen");
   next.querySelector("a.title").focus();
   next.scrollIntoView({ block: "nearest" });
 }

@@ -153,7 +153,7 @@ def share_words(share: Mapping[str, Any]) -> str:
     """Whose turn it is, in the numbers that decide: least used for its weight goes first."""
     weight = f"weight {share['weight']}"
     if share.get("clock") is not None:
-        return f"{weight}, {short(share['clock'] / CLOCK_SCALE)} used for it"
+        return f"{weight}, {short(share['clock'] / CLOCK_SCALE)} tok a weight"
     if share.get("received") is not None:
         return f"{weight}, got {short(share['received'])} of {short(share['received_by_all'])}"
     return weight

@@ -142,8 +142,8 @@ def edit(task: dict[str, Any]) -> Html:
         field("Prompt", tag("textarea", task["prompt"], name="prompt", rows=6)),
         div(
             "columns",
-            field("Priority", number, "A smaller number starts earlier."),
-            field("Not before", when, "Your own time; empty: at any time."),
+            field("Priority", number, "A smaller number starts earlier.", "edit"),
+            field("Not before", when, "In your own time.", "edit"),
             field("Project", project),
             field("Group", group),
         ),

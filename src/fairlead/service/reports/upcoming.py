@@ -13,7 +13,7 @@ from fairlead.service.reports.documents import title_of
 from fairlead.store.base import Reading
 
 #: How many are told, and how many tasks of a lane are read for them.
-NEXT_MAX = 8
+NEXT_MAX = 7
 WINDOW = 32
 
 

@@ -1,0 +1,33 @@
+"""One browser a process, one served home a file of tests."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tests.page.windows import House, chromium
+
+
+@pytest.fixture(scope="session")
+def browser():
+    program = chromium()
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    found = House(tmp_path_factory.mktemp("home"))
+    found.start()
+    yield found
+    found.server.stop()
+    found.close()
+
+
+@pytest.fixture
+def context(house, browser):
+    found = house.context(browser)
+    yield found
+    found.close()

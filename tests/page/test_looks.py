@@ -1,0 +1,131 @@
+"""How it looks: phone and desktop, light and dark; axe finds nothing serious."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import axe_core_python
+import pytest
+from playwright.sync_api import Page, expect
+
+from fairlead.service import projects
+from tests.page.windows import PHONE, opened, picture
+
+pytestmark = pytest.mark.slow
+
+AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+VIEWS = {"overview": "/", "tasks": "/tasks", "task": "/task/web-1", "groups": "/groups"}
+DIALOGS = {"add": "/", "cap": "/", "keys": "/", "edit": "/task/web-9"}
+POLICY = """\
+[caps]
+all = 4
+"kind:review" = 1
+[retry]
+max_attempts = 1
+[[budget]]
+scope = "all"
+tokens = 900000
+window = "24h"
+"""
+
+
+@pytest.fixture(scope="module")
+def full(house):
+    """A bit of everything: running, done, held, waiting, parked, a budget, groups, a cooldown."""
+    house.policy(POLICY)
+    for name, weight in (("web", 3), ("api", 2)):
+        projects.add_project(house.desk, name, {"weight": weight})
+    long = "a-very-long-name-without-any-space-that-must-not-widen-the-page" * 2
+    house.add(*({"id": f"web-{n}", "project": "web", "prompt": f"Task {n}"} for n in range(1, 9)))
+    house.add({"id": "web-9", "project": "web", "prompt": long, "needs": ["web-8"], "group": "g"})
+    house.add({"id": "api-1", "project": "api", "kind": "review", "prompt": "Look at it"})
+    first = house.lease(4)
+    house.finish(first[0]["lease"])
+    house.fail(first[1]["lease"], f"exit 1: {long}")
+    house.report(first[2]["lease"], "half of it is done", 900)
+    for lease in house.lease(1):
+        house.print(lease["task"], 1, "a line\n")
+    return house
+
+
+@pytest.fixture(params=["light", "dark"])
+def themed(full, browser, request):
+    context = full.context(browser, color_scheme=request.param, bypass_csp=True)
+    yield request.param, context
+    context.close()
+
+
+def test_axe_finds_nothing_serious_in_any_view(themed):
+    theme, context = themed
+    for name, path in VIEWS.items():
+        page = opened(context, path)
+        for details in page.locator("details").all():
+            details.locator("summary").click()
+        found = serious(page)
+        picture(page, f"{name}-{theme}")
+        assert not found, f"{name}, {theme}: {found}"
+        page.close()
+
+
+def test_axe_finds_nothing_serious_in_any_dialog(themed):
+    theme, context = themed
+    for name, path in DIALOGS.items():
+        page = opened(context, path)
+        page.locator(f"[data-open={name}]").first.click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        found = serious(page)
+        picture(page, f"dialog-{name}-{theme}")
+        assert not found, f"{name}, {theme}: {found}"
+        page.close()
+
+
+def test_a_phone_never_scrolls_sideways(full, browser):
+    context = full.context(browser, viewport=PHONE, has_touch=True, is_mobile=True)
+    for name, path in VIEWS.items():
+        page = opened(context, path)
+        picture(page, f"phone-{name}")
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= PHONE["width"], f"{name} is {wide} wide"
+        page.close()
+    page = opened(context)
+    page.get_by_role("button", name="Add task").tap()
+    box = page.get_by_role("dialog").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= PHONE["width"]
+    context.close()
+
+
+def test_a_wide_desktop_and_a_reader_without_motion(full, browser):
+    size = {"width": 2560, "height": 1300}
+    context = full.context(browser, viewport=size, reduced_motion="reduce")
+    page = opened(context)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 2560
+    moving = "document.getAnimations().filter(each => each.playState === 'running').length"
+    assert page.evaluate(moving) == 0
+    picture(page, "wide")
+    context.close()
+
+
+def test_there_are_landmarks_headings_and_a_quiet_voice(full, context):
+    page = opened(context)
+    for role in ("banner", "main", "search"):
+        expect(page.get_by_role(role)).to_have_count(1)  # type: ignore[arg-type]
+    assert page.get_by_role("heading", level=1).count() == 1
+    expect(page.locator("#said")).to_have_attribute("aria-live", "polite")
+    for name in ("Slots", "Next up", "Who ran when", "Why the rest waits", "Parked", "Limits"):
+        expect(page.get_by_role("region", name=name, exact=True)).to_be_visible()
+    expect(page.get_by_role("img", name="attempts in the last")).to_be_visible()
+
+
+def serious(page: Page) -> list[dict[str, Any]]:
+    """What axe calls serious or critical, in short."""
+    page.evaluate(AXE)
+    page.wait_for_timeout(300)  # axe measures colours: what rises has risen by then
+    found = page.evaluate("axe.run()")["violations"]
+    return [
+        {"rule": each["id"], "where": [node["html"][:160] for node in each["nodes"][:3]]}
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]

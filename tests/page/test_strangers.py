@@ -1,0 +1,89 @@
+"""What users and agents write is shown as text, wherever it is shown."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from fairlead.service import queue
+from tests.page.windows import opened, picture
+
+pytestmark = pytest.mark.slow
+
+EVIL = "<img src=x onerror=window.caught=1><script>window.caught=1</script>"
+ESCAPES = "\x1b[31mred\x1b]0;title\x07 \u202eabc"
+SHOWN = r"\x1b[31mred\x1b]0;title\x07 \u202eabc"
+
+
+@pytest.fixture(scope="module")
+def strange(house):
+    """A running and a parked task with everything that should do harm."""
+    house.policy("[retry]\nmax_attempts = 1\n")
+    house.add({"id": "evil", "title": EVIL, "prompt": f"{EVIL}\n{ESCAPES}"})
+    house.add({"id": "worse", "title": ESCAPES, "prompt": EVIL})
+    leases = {each["task"]: each["lease"] for each in house.lease(2)}
+    house.report(leases["evil"], f"{EVIL} {ESCAPES}")
+    house.print("evil", 1, f"{EVIL}\n{ESCAPES}\n")
+    house.print("evil", 1, "to stderr\n", "stderr")
+    house.fail(leases["worse"], f"{EVIL} {ESCAPES}")
+    queue.pause(house.desk, "kind:review", EVIL)
+    return house
+
+
+def test_titles_notes_and_reasons_are_text(strange, context):
+    page = opened(context)
+    slot = page.locator(".slot.busy")
+    expect(slot.locator(".title")).to_have_text(EVIL)
+    expect(slot.locator(".line")).to_have_text(f"{EVIL} {SHOWN}")
+    expect(page.locator("#parked .title")).to_have_text(SHOWN)
+    expect(page.locator("#parked .reason")).to_contain_text(EVIL)
+    expect(page.locator(".notice.paused")).to_contain_text(EVIL)
+    page.locator(".bar").first.hover()
+    expect(page.locator("#tip")).to_contain_text("evil")
+    untouched(page)
+    picture(page, "strangers")
+
+
+def test_a_task_and_its_log_are_text(strange, context):
+    page = opened(context, "/task/evil")
+    expect(page.locator("h1")).to_have_text(EVIL)
+    expect(page.locator("#says .prompt")).to_contain_text(SHOWN)
+    log = page.locator("#log-text")
+    expect(log).to_have_text(f"{EVIL}\n{SHOWN}\n")
+    strange.print("evil", 1, "one more line\n")
+    expect(log).to_contain_text("one more line")
+    assert log.evaluate("pre => [...pre.childNodes].every(each => each.nodeType === 3)")
+    page.get_by_label("stderr").check()
+    expect(log).to_have_text("to stderr\n")
+    untouched(page)
+
+
+def test_a_long_log_is_followed_until_somebody_reads(strange, context):
+    strange.print("evil", 1, "".join(f"line {number}\n" for number in range(400)))
+    page = opened(context, "/task/evil")
+    log = page.locator("#log-text")
+    expect(log).to_contain_text("line 399")
+    at_end = "pre => pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 2"
+    assert log.evaluate(at_end)
+    page.get_by_label("Follow").uncheck()
+    log.evaluate("pre => { pre.scrollTop = 0; }")
+    strange.print("evil", 1, "the very last\n")
+    expect(log).to_contain_text("the very last")
+    assert log.evaluate("pre => pre.scrollTop") == 0
+
+
+def test_lists_and_addresses_are_text(strange, context):
+    page = opened(context, f"/tasks?group={EVIL}&find={EVIL}")
+    expect(page.get_by_role("alert")).to_contain_text("There is no task")
+    untouched(page)
+    page = opened(context, "/tasks")
+    expect(page.locator(".tasklist .title").first).to_have_text(EVIL)
+    untouched(page)
+    assert page.goto(f"/task/{EVIL}").status == 404
+    expect(page.locator("main")).to_contain_text(EVIL)
+    untouched(page)
+
+
+def untouched(page) -> None:
+    assert page.evaluate("window.caught") is None
+    assert page.locator("main img, main script").count() == 0

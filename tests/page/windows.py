@@ -1,0 +1,127 @@
+"""Windows on a served home: a real browser, a real server, and the store beside them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from fairlead.app import open_desk
+from fairlead.service import leases, tasks
+from fairlead.service.desk import Desk
+from fairlead.service.ending import Report
+from tests.http.served import Server
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+#: Screenshots of this build.
+PICTURES = Path(__file__).parents[2] / "build" / "screenshots"
+DESKTOP = {"width": 1440, "height": 900}
+PHONE = {"width": 360, "height": 740}
+
+
+def chromium() -> str:
+    """The browser of this machine; without one nothing here can be tested, and that is said."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.fail("there is no Chromium: apt-get install -y --no-install-recommends chromium")
+    return found
+
+
+class House:
+    """A home folder, its server, and what its store says."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.desk: Desk = open_desk(home)
+        self.server = Server(home)
+        self._cookies: Any = None
+
+    def start(self) -> None:
+        self.server.start()
+
+    def kill(self) -> None:
+        """The server is gone without a word."""
+        os.kill(self.server.pid, signal.SIGKILL)
+        self.server.stop()
+
+    def context(self, browser: Browser, **options: Any) -> BrowserContext:
+        """A browser that was let in by the link, once."""
+        base = f"http://127.0.0.1:{self.server.port}"
+        options.setdefault("viewport", DESKTOP)
+        context = browser.new_context(base_url=base, storage_state=self._cookies, **options)
+        context.set_default_timeout(15_000)
+        if self._cookies is None:
+            page = context.new_page()
+            page.goto(self.server.link)
+            page.close()
+            self._cookies = context.storage_state()
+        return context
+
+    def close(self) -> None:
+        self.desk.store.close()
+
+    # The store
+
+    def add(self, *records: Mapping[str, Any], **options: Any) -> None:
+        tasks.add(self.desk, records, **options)
+
+    def lease(self, limit: int = 1) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = leases.lease(self.desk, limit, "box")["leases"]
+        return found
+
+    def report(self, lease: str, note: str, tokens: int = 0) -> None:
+        leases.report(self.desk, lease, Report((0, tokens, 0, 0)), note)
+
+    def fail(self, lease: str, detail: str) -> None:
+        leases.release(self.desk, lease, "failed", Report(detail=detail))
+
+    def finish(self, lease: str) -> None:
+        leases.complete(self.desk, [lease], Report((900, 100, 0, 0), 20_000))
+
+    def policy(self, text: str) -> None:
+        self.desk.policy_file.write_text(text, encoding="utf-8")
+
+    def print(self, task: str, attempt: int, text: str, stream: str = "stdout") -> None:
+        """What an attempt prints."""
+        folder = self.home / "runs" / task / str(attempt)
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{stream}.log").open("a", encoding="utf-8") as log:
+            log.write(text)
+
+    def task(self, name: str) -> Any:
+        with self.desk.store.read() as reading:
+            found = reading.task(name)
+        assert found is not None, name
+        return found
+
+    def pauses(self) -> list[str]:
+        with self.desk.store.read() as reading:
+            return [each.scope for each in reading.pauses()]
+
+
+def opened(context: BrowserContext, path: str = "/") -> Page:
+    """A window that has heard from the server; whatever goes wrong in it fails the test."""
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    page.on("pageerror", lambda error: pytest.fail(f"{path}: {error}"))
+    page.goto(path)
+    page.wait_for_selector("#live.on")
+    return page
+
+
+def number(page: Page, name: str) -> int:
+    """One of the big numbers."""
+    cell = page.locator("#numbers dl > div").filter(has=page.locator(f"dt:text-is('{name}')"))
+    return int(cell.locator("dd").first.inner_text().split("/")[0].replace(",", "").strip("$ "))
+
+
+def picture(page: Page, name: str) -> None:
+    """Kept as a result of the build."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
