@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
@@ -275,3 +276,15 @@ def test_a_log_is_read_to_its_end_and_followed_until_it_has_ended(remote):
     with Scripted(part("one\n", 4, False), part("", 4, False)) as server:
         held = remote(server)
         assert list(held.log("t1", 2, "stdout", follow=False)) == ["one\n"]
+
+
+def test_many_threads_ask_at_once(remote):
+    def script(asked: Asked) -> Reply:
+        return Reply({"schema": "fairlead/1", "task": asked.path.rpartition("/")[2]})
+
+    with Scripted(script=script) as server, ThreadPoolExecutor(8) as threads:
+        held = remote(server)
+        names = [f"t{number}" for number in range(200)]
+        answers = list(threads.map(lambda name: held.ask("show", task=name)["task"], names))
+    assert answers == names
+    assert len({asked.peer for asked in server.asked}) <= 8
