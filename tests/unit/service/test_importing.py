@@ -226,6 +226,21 @@ def test_what_the_source_frees_is_ready_from_then_on(office):
     assert office.lease(5)[0]["task"] == "a"
 
 
+def test_what_somebody_else_takes_waits_until_it_is_open_again(office):
+    taken = item("a", standing=Standing.TAKEN, why="in_progress by bob")
+    bring(office, item("a"))
+    answer = bring(office, taken)
+    assert answer["held"] == [{"id": "a", "reason": "in_progress by bob"}]
+    assert (hold(office, "a"), office.lease(5)) == ("source", [])
+    assert bring(office, taken, force=True)["changed"] == [{"id": "a", "fields": ["source_hold"]}]
+    assert bring(office, taken)["unchanged"] == ["a"], "it is wanted all the same"
+    bring(office, item("a"))
+    assert bring(office, taken)["held"], "somebody took it another time"
+    bring(office, item("a"))
+    assert [row["task"] for row in office.lease(5)] == ["a"]
+    assert bring(office, taken)["held"] == [], "that somebody is us"
+
+
 def test_one_that_was_not_asked_for_is_freed_too(office):
     items = [item("a", "b"), item("b"), item("c")]
     bring(office, *items, ids=("a",))
@@ -297,6 +312,9 @@ def test_a_change_that_breaks_a_rule_is_named(office):
     assert "there is no project 'nowhere'" in skipped(answer)["a"]
     assert "priority: not a whole number" in skipped(answer)["b"]
     assert (answer["changed"], task(office, "a").project) == ([], "default")
+    with pytest.raises(Invalid, match="1 bad record: list:a: there is no project 'nowhere'"):
+        bring(office, item("a", project="nowhere"), item("b", title="New"), strict=True)
+    assert task(office, "b").title == "Do b"
 
 
 def test_a_parked_or_waiting_attempt_has_started(office):

@@ -30,6 +30,7 @@ class Draft:
     given: dict[str, Any] = field(default_factory=dict)  # what the import adds: project, group
     needs: tuple[str, ...] = ()
     hold: str = ""  # what its source, or an item that is not here, keeps it from
+    taken: str = ""  # why its source says that somebody else works on it
     settled: bool = False  # its needs stay as they are: others would lead around
     returns: bool = False  # its task was canceled on its source's account, and comes back
     follows: bool = False  # not asked for: only what it waits for is looked at

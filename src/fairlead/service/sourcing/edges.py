@@ -78,7 +78,7 @@ def _resolve(kin: Kin, draft: Draft, drafts: Mapping[str, Draft]) -> None:
     if not draft.settled:
         draft.needs = tuple(dict.fromkeys(needs))
     missing = f"needs {', '.join(absent)}, which is not imported" if absent else ""
-    draft.hold = "; ".join(each for each in (draft.item.blocked, missing) if each)
+    draft.hold = "; ".join(each for each in (draft.item.blocked, draft.taken, missing) if each)
 
 
 def _is_here(kin: Kin, item: str, task: str) -> bool:

@@ -130,16 +130,21 @@ class _Turn:
             self._follow_closed()
         for draft, reason in connect(self._kin(), drafts):
             self.skip(draft.item, reason)
-        if wish.strict:
-            refuse_bad(dict.fromkeys((*self.found.left_out, *answer.skipped)))
+        self._refuse_bad()
         new = {name: draft for name, draft in drafts.items() if self._is_new(draft)}
         back = [name for name, draft in drafts.items() if draft.returns]
         groups = self._enter(drafts, new, back)
         for name, draft in drafts.items():
             if name not in new:
                 self._follow(draft)
+            self._note_force(draft.item)
+        self._refuse_bad()
         self._tell_held(drafts)
         return self._finish(groups, [*new, *back])
+
+    def _refuse_bad(self) -> None:
+        if self.wish.strict:
+            refuse_bad(dict.fromkeys((*self.found.left_out, *self.answer.skipped)))
 
     def _is_new(self, draft: Draft) -> bool:
         return draft.task not in self.tasks and draft.item.id not in self.entries
@@ -162,7 +167,7 @@ class _Turn:
                 draft = drafting.draft(item, self.names, self.source, groups)
                 if self._is_new(draft):
                     drafting.route(draft, self.router, self.wish.project, self.wish.group)
-                draft.returns = self._comes_back(draft)
+                draft.returns, draft.taken = self._comes_back(draft), self._taken(item)
                 drafts[name] = draft
             except drafting.Unroutable as error:
                 self.skip(item, str(error), bad=False)
@@ -177,8 +182,23 @@ class _Turn:
         for item in self.found.items if self.wish.ids else ():
             task = self.tasks.get(self.names.get(item.id, ""))
             if item.id not in asked and task and task.source_hold and untouched(task):
-                found[task.id] = Draft(item, task.id, {}, follows=True)
+                taken = self._taken(item)
+                found[task.id] = Draft(item, task.id, {}, taken=taken, follows=True)
         return found
+
+    def _taken(self, item: Item) -> str:
+        """Somebody else works on it: its task waits, unless it was forced for this while."""
+        if item.standing is not Standing.TAKEN or self.wish.force:
+            return ""
+        forced = "forced" in self.entries.get(item.id, {})
+        return "" if forced else item.why or "somebody works on it"
+
+    def _note_force(self, item: Item) -> None:
+        entry = self.entries[item.id]
+        if item.standing is not Standing.TAKEN:
+            entry.pop("forced", None)
+        elif self.wish.force:
+            entry["forced"] = True
 
     def skip(self, item: Item, reason: str, bad: bool = True) -> None:
         """Leave an item out, by name."""

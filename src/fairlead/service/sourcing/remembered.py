@@ -11,7 +11,8 @@ from fairlead.model.codec import canonical, encode
 from fairlead.store.base import Reading, Writing
 
 #: `task`: its id; `fields`: a digest of each value that the source gave; `away`: why its task was
-#: canceled on the source's account (`closed`, `undone`), so that it may come again.
+#: canceled on the source's account (`closed`, `undone`), so that it may come again; `forced`: it
+#: was wanted though somebody works on it; `failures`: those that the source counted.
 Entry: TypeAlias = dict[str, Any]
 
 #: How many imports can be undone.
