@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
+from fairlead.daemon.direct import start_added
 from fairlead.model.errors import FairleadError
 from fairlead.model.instant import SECOND, Micros, parse_duration
 from fairlead.service import SCHEMA, leases, together
@@ -27,6 +28,8 @@ from fairlead.service.operations.checking import fitting
 from fairlead.service.operations.table import OPERATIONS, WAIT_MAX, Operation
 from fairlead.service.reports import events
 
+#: What adds tasks: in direct mode they start at once.
+ADDING = ("add", "group_add")
 #: Threads that read.
 READERS = 2
 #: Most calls that share one commit.
@@ -140,7 +143,10 @@ class Office:
             return await self._wait(
                 operation, given, actor, values.length((arguments or {})["wait"]) or 0
             )
-        return await self._write(operation, given, actor)
+        answer = await self._write(operation, given, actor)
+        if name in ADDING:
+            await self.read(lambda desk: start_added(desk, answer))
+        return answer
 
     async def _write(
         self, operation: Operation, arguments: Mapping[str, Any], actor: str | None

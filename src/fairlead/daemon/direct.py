@@ -8,6 +8,7 @@ from typing import Any
 
 from fairlead.daemon.launch import Launcher, LaunchFailed
 from fairlead.executors import executor_named
+from fairlead.executors.process import reap
 from fairlead.model.event import Happening
 from fairlead.model.lane import lane_of
 from fairlead.model.task import Status
@@ -28,6 +29,7 @@ def start_direct(desk: Desk, ids: Sequence[str]) -> tuple[str, ...]:
     policy = desk.policy()
     if policy.capacity.mode != "direct" or not ids:
         return ()
+    reap()
     holding.present(desk)
     with desk.store.write() as tx:
         committed = _commit(desk, tx, policy, ids)
@@ -47,7 +49,7 @@ def start_direct(desk: Desk, ids: Sequence[str]) -> tuple[str, ...]:
 
 def start_added(desk: Desk, document: dict[str, Any]) -> None:
     """Start what was just added, where the policy says so; the answer to `add` tells it."""
-    if document["deferred"] or document.get("dry_run"):
+    if "tasks" not in document or document["deferred"] or document.get("dry_run"):
         return
     started = start_direct(desk, [row["id"] for row in document["tasks"] if row["created"]])
     for row in document["tasks"]:

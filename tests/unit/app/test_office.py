@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -85,6 +86,25 @@ def test_one_that_fails_is_undone_alone(tmp_path: Path) -> None:
     assert [row["title"] for row in tasks.list_tasks(desk)["tasks"]] == ["do 0", "good"]
     assert desk.store.check() == []
     desk.store.close()
+
+
+def test_in_direct_mode_what_is_added_starts_at_once(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    (tmp_path / "policy.toml").write_text('preset = "balanced"\ncapacity.mode = "direct"\n')
+
+    async def story(office: Office) -> Any:
+        work = {"id": "now", "agent": "shell", "command": ["touch", str(mark)]}
+        return await office.ask("add", {"tasks": [work]})
+
+    assert in_office(tmp_path, story)["tasks"][0]["status"] == "running"
+    desk = open_desk(tmp_path)
+    with desk.store.read() as reading:
+        (attempt,) = reading.attempts("now")
+    desk.store.close()
+    assert attempt.direct
+    assert attempt.pid is not None
+    os.waitpid(attempt.pid, 0)
+    assert mark.exists()
 
 
 def test_who_waits_for_work_gets_it_when_it_comes(tmp_path: Path) -> None:
