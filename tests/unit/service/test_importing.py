@@ -175,6 +175,18 @@ def test_each_goes_to_its_project(office):
     assert created(bring(office, *items, project="docs")) == ["x-1"]
 
 
+def test_a_whole_group_is_routed_member_by_member(office):
+    for name in ("web", "api"):
+        projects.add_project(office.desk, name, {"prefix": f"{name}-"})
+    members = [item(name, group="E1") for name in ("web-1", "x-1", "api-1")]
+    answer = bring(office, *members, found=TREE, ids=("E1",))
+    assert answer["created"] == [
+        {"id": "web-1", "project": "web", "group": "epic-1"},
+        {"id": "api-1", "project": "api", "group": "epic-1"},
+    ]
+    assert list(skipped(answer)) == ["x-1"]
+
+
 def test_another_projects_prefix_is_refused_unless_forced(office):
     projects.add_project(office.desk, "web", {"prefix": "web-"})
     projects.add_project(office.desk, "api", {})

@@ -46,7 +46,8 @@ def command(call: Call, /, source: str, path: str, write_back: bool, **wishes: A
 
     SOURCE: jsonl, queue.json, cards, beads, taskmaster, spec-kit, backlog, github. With IDs only
     these; the id of an epic or a phase stands for all its open items. A second time changes
-    nothing but what the source changed and what has not started. The source is not written to.
+    nothing but what the source changed and what has not started. The source is only read, unless
+    --write-back asks for more.
 
     \b
     Example:
