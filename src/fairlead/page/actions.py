@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -9,6 +10,7 @@ from typing import Any, TypeAlias
 from fairlead.app.office import Office
 from fairlead.model.errors import Invalid
 
+_SCOPE = re.compile(r"[a-z]+(:[A-Za-z0-9._*-]+)?")
 #: What a form gives: texts by name.
 Given: TypeAlias = Mapping[str, str]
 
@@ -84,7 +86,9 @@ async def cap(office: Office, given: Given) -> Told:
     """Change a cap of the policy."""
     scope = _needed(given, "scope", "what is capped")
     value = _whole(given, "value")
-    key = f'caps."{scope}"' if not scope.isidentifier() else f"caps.{scope}"
+    if not _SCOPE.fullmatch(scope):
+        raise Invalid(f"no cap can be for {scope!r}", "Write all, project:NAME or kind:NAME.")
+    key = f'caps."{scope}"' if ":" in scope else f"caps.{scope}"
     await office.ask("policy_set", {"changes": {key: value}})
     return Told(f"Cap {scope} is {value} now.")
 

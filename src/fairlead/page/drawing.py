@@ -101,9 +101,10 @@ def columns(values: Sequence[float], tips: Sequence[str], label: str) -> Html:
 
 
 def lines(series: Sequence[tuple[str, Sequence[float | None]]], label: str) -> Html:
-    """One line a series; where nothing is known the line is interrupted."""
+    """One line a series, the last one filled; where nothing is known a line is interrupted."""
     top = max([value for _, values in series for value in values if value is not None] + [1.0])
-    shapes = [
+    shapes = [tag("path", class_="area", d=_area(series[-1][1], top))]
+    shapes += [
         tag("path", class_=f"line {name}", d=_path(values, top), vector_effect="non-scaling-stroke")
         for name, values in series
     ]
@@ -111,6 +112,16 @@ def lines(series: Sequence[tuple[str, Sequence[float | None]]], label: str) -> H
         "svg", shapes, class_="chart", role="img", aria_label=label, viewBox="0 0 100 100",
         preserveAspectRatio="none",
     )  # fmt: skip
+
+
+def _area(values: Sequence[float | None], top: float) -> str:
+    """What is under a line: one shape for each stretch of it."""
+    shapes = []
+    for stretch in _path(values, top).split("M")[1:]:
+        points = stretch.split("L")
+        first, last = points[0].split()[0], points[-1].split()[0]
+        shapes.append(f"M{first} 100L{'L'.join(points)}L{last} 100Z")
+    return "".join(shapes)
 
 
 def _path(values: Sequence[float | None], top: float) -> str:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, Protocol
+from typing import Protocol
 
 from fairlead.app.office import Office
 from fairlead.model.errors import FairleadError
 from fairlead.page.html import Html
 from fairlead.service.desk import Desk
 
+_LOG = logging.getLogger(__name__)
 #: How often the store is asked whether anything changed.
 LOOK_SECONDS = 0.4
 #: A view is read again after this long though nothing was written: logs grow, time passes.
@@ -123,25 +125,35 @@ class Live:
         return found
 
     async def _keep_looking(self) -> None:
-        seen: Any = None
+        seen: int | None = None
         while self._rooms:
             stirred = self._stirred.is_set()
             self._stirred.clear()
             try:
-                version = await self._office.read(_version)
-                await self._look(stirred or version != seen)
-                seen = version
+                version: int | None = await self._office.read(_version)
             except FairleadError:  # busy, or away for a moment: the next look finds it
-                seen = None
+                version = None
+            except RuntimeError:  # the office has closed
+                return
+            for room in list(self._rooms.values()):
+                await self._look(room, stirred or version is None or version != seen)
+            seen = version
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stirred.wait(), LOOK_SECONDS)
 
-    async def _look(self, changed: bool) -> None:
-        for room in list(self._rooms.values()):
-            if changed or not room.shown or monotonic() - room.read_at > STALE_SECONDS:
-                regions = await self._office.read(room.view.regions)
-                room.read_at = monotonic()
-                room.tell({name: str(each) for name, each in regions.items()})
+    async def _look(self, room: _Room, changed: bool) -> None:
+        """Read a view where it may have changed; one that cannot be read keeps what it has."""
+        if not changed and room.shown and monotonic() - room.read_at < STALE_SECONDS:
+            return
+        room.read_at = monotonic()
+        try:
+            regions = await self._office.read(room.view.regions)
+        except FairleadError:
+            return
+        except Exception:  # a view that cannot be drawn must not stop the others
+            _LOG.exception("%s cannot be shown", room.view.address)
+            return
+        room.tell({name: str(each) for name, each in regions.items()})
 
 
 def _version(desk: Desk) -> int:

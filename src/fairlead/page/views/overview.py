@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -18,6 +19,7 @@ from fairlead.page.views.scene import SPANS, Scene, scene
 from fairlead.page.words import dollars, short, task_link, ticking
 from fairlead.service.desk import Desk
 
+_TAGS = re.compile(r"<[^>]*>")
 #: How many free slots are drawn; more are counted.
 FREE_SHOWN = 12
 
@@ -78,7 +80,8 @@ def numbers(now: Scene) -> Html:
 
 
 def _number(name: str, value: Html | str, about: str, href: str, tone: str = "") -> Html:
-    words = tag("dd", tag("a", value, href=href), class_="value num")
+    said = f"{name}: {_TAGS.sub('', value)}"
+    words = tag("dd", tag("a", value, href=href, aria_label=said), class_="value num")
     return div(tone, tag("dt", name), words, tag("dd", about, class_="about"), data_key=name)
 
 
@@ -153,7 +156,7 @@ def share_words(share: Mapping[str, Any]) -> str:
     """Whose turn it is, in the numbers that decide: least used for its weight goes first."""
     weight = f"weight {share['weight']}"
     if share.get("clock") is not None:
-        return f"{weight}, {short(share['clock'] / CLOCK_SCALE)} tok a weight"
+        return f"{short(share['clock'] / CLOCK_SCALE)} tok a weight"
     if share.get("received") is not None:
         return f"{weight}, got {short(share['received'])} of {short(share['received_by_all'])}"
     return weight

@@ -30,7 +30,7 @@ LINE_BYTES = 4_000
 #: What the timeline can look back on.
 SPANS = {"2m": 2 * MINUTE, "10m": 10 * MINUTE, "1h": HOUR, "6h": 6 * HOUR, "24h": 24 * HOUR}
 #: The window moves in steps, so that nothing is sent while nothing happens.
-STEPS = 240
+STEPS = 80
 
 
 @dataclass(frozen=True, slots=True)
