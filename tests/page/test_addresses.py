@@ -1,0 +1,118 @@
+"""The page's addresses without a browser: what they answer, and what they refuse."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from fairlead.app import open_desk
+from fairlead.app.office import Office
+from fairlead.page import CSP, mount
+from fairlead.service import tasks
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def client(tmp_path):
+    desk = open_desk(tmp_path)
+    tasks.add(desk, [{"id": "a", "prompt": "first"}])
+    desk.store.close()
+    office = Office(lambda: open_desk(tmp_path))
+
+    class Lifespan:
+        async def __aenter__(self) -> None:
+            await office.open()
+
+        async def __aexit__(self, *_: object) -> None:
+            await office.close()
+
+    app = Starlette(lifespan=lambda app: Lifespan())
+    mount(app, office)
+    with TestClient(app) as found:
+        yield found
+
+
+@pytest.mark.parametrize("path", ["/", "/tasks", "/task/a", "/groups", "/?span=1h", "/?span=no"])
+def test_views_answer_with_nothing_from_elsewhere(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-security-policy"] == CSP
+    assert "http://" not in answer.text
+    assert "https://" not in answer.text
+    assert " style=" not in answer.text
+    assert "<script>" not in answer.text
+
+
+def test_nothing_inline_is_allowed():
+    assert "unsafe" not in CSP
+    assert "default-src 'none'" in CSP
+
+
+@pytest.mark.parametrize("name", ["page.css", "page.js", "theme.js", "icon.svg"])
+def test_files_come_from_here_alone(client, name):
+    answer = client.get(f"/page/static/{name}")
+    assert answer.status_code == 200
+    assert "url(" not in answer.text
+    assert "@import" not in answer.text
+
+
+@pytest.mark.parametrize("name", ["..%2fhtml.py", "html.py", "%2e%2e/routes.py", "page.css%00"])
+def test_no_other_file_is_served(client, name):
+    assert client.get(f"/page/static/{name}").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/task/nobody", "/task/..%2f..%2ftoken", "/page/live?view=/x"])
+def test_what_is_not_there_is_not_found(client, path):
+    assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "code", "message"),
+    [
+        (b"{}", {}, 422, "send JSON"),
+        (b"{", JSON, 422, "not JSON"),
+        (b"[1]", JSON, 422, "not an object of texts"),
+        (b'{"prompt": 1}', JSON, 422, "not an object of texts"),
+        (b'{"prompt": ""}', JSON, 422, "prompt is empty"),
+        (b'{"prompt": "x", "priority": "high"}', JSON, 422, "priority: not a whole number"),
+        (b'{"prompt": "x", "needs": "nobody"}', JSON, 409, "nobody"),
+        (b'"' + b"x" * 300_000 + b'"', JSON, 422, "that is too long"),
+    ],
+)
+def test_a_bad_form_is_refused_with_what_and_what_now(client, body, headers, code, message):
+    answer = client.post("/page/do/add", content=body, headers=headers)
+    assert answer.status_code == code, answer.text
+    assert message in answer.json()["error"]["message"]
+    assert answer.json()["error"]["hint"]
+
+
+@pytest.mark.parametrize(
+    ("action", "given", "message"),
+    [
+        ("fly", {}, "there is no such action"),
+        ("cap", {"scope": 'all"=1', "value": "2"}, "no cap can be for"),
+        ("cap", {"scope": "all", "value": "-1"}, "caps.all"),
+        ("retry", {"task": "nobody"}, "nobody"),
+        ("edit", {"task": "a"}, "nothing was changed"),
+        ("pause", {"scope": "moon:full"}, "moon"),
+    ],
+)
+def test_what_cannot_be_done_is_told(client, action, given, message):
+    answer = client.post(f"/page/do/{action}", json=given)
+    assert answer.status_code in (404, 409, 422), answer.text
+    assert message in answer.json()["error"]["message"]
+
+
+def test_a_log_of_nobody_and_of_no_attempt(client):
+    assert client.get("/page/log?task=nobody").status_code == 404
+    assert client.get("/page/log?task=a&attempt=99999999999999999999").status_code == 422
+    assert client.get("/page/log?task=a&stream=other").status_code in (404, 422)
+
+
+def test_names_for_forms_are_offered(client):
+    known = client.get("/page/known").json()
+    assert known["projects"] == ["default"]
+    assert "all" in known["caps"]
+    assert "demo" in known["agents"]
