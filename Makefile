@@ -14,6 +14,7 @@ run: .venv/.installed ## the demo: forty tasks, three projects, no account, abou
 	$(BIN)/fairlead demo
 
 test: .venv/.installed ## every test but the soak
+	@tests/prepare
 	HYPOTHESIS_PROFILE=ci $(PYTEST) -n 2 -m "not soak"
 
 check: lint types imports fast ## format, lint, types, imports, fast tests
