@@ -156,6 +156,7 @@ def test_errors_have_their_status(server: Server, method: str, path: str, status
         (b'{"limit": "1"}', "limit: not a whole number: '1'"),
         (b'{"limit": true}', "limit: not a whole number: True"),
         (b'{"limt": 1}', "unknown argument 'limt'"),
+        (b'{"limt": null}', "unknown argument 'limt'"),
         (b'{"wait": "soon"}', "soon"),
         (b'{"worker": "a\\u0000b"}', "null character"),
     ],

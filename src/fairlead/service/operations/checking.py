@@ -39,12 +39,12 @@ def perform(desk: Desk, operation: Operation, arguments: Mapping[str, Any]) -> D
 
 def fitting(operation: Operation, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments, checked; null is the same as absent."""
+    for name in arguments:
+        if name not in operation.takes:
+            raise Invalid(f"unknown argument {name!r}", did_you_mean(name, operation.takes))
     held = {name: value for name, value in arguments.items() if value is not None}
     for name, value in held.items():
-        schema = operation.takes.get(name)
-        if schema is None:
-            raise Invalid(f"unknown argument {name!r}", did_you_mean(name, operation.takes))
-        _check(name, schema, value)
+        _check(name, operation.takes[name], value)
     for name in operation.needs:
         if name not in held:
             about = operation.takes[name].get("description", "")
