@@ -12,9 +12,14 @@ from tests.page.windows import opened
 pytestmark = pytest.mark.slow
 
 
-def test_add_a_task(house, context):
+@pytest.fixture(autouse=True, scope="module")
+def stocked(house):
+    """What every test here finds; tests of one file may run in several processes."""
     projects.add_project(house.desk, "web")
     house.add({"id": "first", "prompt": "the first"})
+
+
+def test_add_a_task(house, context):
     page = opened(context)
     page.get_by_role("button", name="Add task").click()
     form = page.locator("#dialog-add form")

@@ -89,10 +89,10 @@ def test_axe_would_find_what_is_wrong(examined):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_pictures_of_every_view_are_kept(full, browser, theme):
+def test_themes_follow_the_system_and_pictures_are_kept(full, browser, theme):
     context = full.context(browser, color_scheme=theme)
-    for name, path in VIEWS.items():
-        page = opened(context, path)
+    for name in ("overview", "task"):
+        page = opened(context, VIEWS[name])
         picture(page, f"{name}-{theme}")
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert ground == {"light": "rgb(247, 248, 249)", "dark": "rgb(11, 13, 16)"}[theme]
