@@ -13,7 +13,7 @@ from fairlead.page.parts import act, badge, card, project_of, status_badge
 from fairlead.page.switch import switch
 from fairlead.page.views import log, record
 from fairlead.page.views.waits import frees
-from fairlead.page.words import count, dollars, sentence, task_link, ticking
+from fairlead.page.words import count, dollars, length, sentence, short, task_link, ticking
 from fairlead.service import whys
 from fairlead.service.desk import Desk
 from fairlead.service.reports.listing import show
@@ -39,10 +39,11 @@ class TaskView:
         task, attempts = found["task"], found["attempts"]
         with desk.store.read() as reading:
             projects = sorted(reading.projects())
+        queued, why = task["status"] == "queued", whys.why(desk, self.task)
         return {
             "switch": switch(desk),
             "head": _head(task, attempts, projects),
-            "why": _why(task, whys.why(desk, self.task)),
+            "why": _why(task, why) if queued else _stands(task, why["verdict"], attempts),
             "attempts": record.attempts(task, attempts),
             "says": record.says(found),
             "history": record.history(found["events"]),
@@ -98,15 +99,13 @@ def _buttons(task: dict[str, Any]) -> list[Html]:
 
 
 def _why(task: dict[str, Any], why: dict[str, Any]) -> Html:
-    """Why it does not run, and what would start it; or how it ended."""
+    """Why it does not run, and what would start it."""
     verdict = sentence(why["verdict"])
     body: list[Child] = [tag("p", verdict, class_="verdict")]
-    if task["status"] != "queued":
-        if task["reason"] and task["reason"] not in verdict:
-            body.append(tag("p", task["reason"], class_="reason"))
-        return card("why", "How it stands", join(*body))
     if why["holds"]:
-        body.append(tag("ul", [_hold(each) for each in why["holds"]], class_="rows"))
+        first, *others = why["holds"]
+        body.append(_holders(first))  # its reason is the verdict
+        body.append(tag("ul", [_hold(each) for each in others], class_="rows"))
     if why["position"]:
         ahead = why["position"] - 1
         tail = f", {count(ahead, 'task')} ahead." if ahead else "."
@@ -122,6 +121,29 @@ def _why(task: dict[str, Any], why: dict[str, Any]) -> Html:
     return card("why", "Why it waits", join(*body))
 
 
+def _stands(task: dict[str, Any], verdict: str, attempts: list[dict[str, Any]]) -> Html:
+    """How it ended, or where it runs, and what it took."""
+    words = sentence(verdict)
+    body: list[Child] = [tag("p", words, class_="verdict")]
+    if task["reason"] and task["reason"] not in words:
+        body.append(tag("p", task["reason"], class_="reason"))
+    took = sum(
+        parse_instant(each["ended_at"]) - parse_instant(each["leased_at"])
+        for each in attempts
+        if each["ended_at"]
+    )
+    if took:
+        tokens = sum(each["tokens"]["input"] + each["tokens"]["output"] for each in attempts)
+        told = f"{count(len(attempts), 'attempt')}, {length(took)} at work, {short(tokens)} tokens."
+        body.append(tag("p", told, class_="quiet-text num"))
+    return card("why", "How it stands", join(*body))
+
+
 def _hold(each: dict[str, Any]) -> Html:
+    return tag("li", tag("p", sentence(each["reason"])), _holders(each))
+
+
+def _holders(each: dict[str, Any]) -> Html:
+    """Whom it waits for, and until when."""
     names = [task_link(name, class_="mono") for name in each["holders"][:5]]
-    return tag("li", tag("p", sentence(each["reason"])), div("facts", names, frees(each["until"])))
+    return div("facts", names, frees(each["until"]))
