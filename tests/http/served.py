@@ -143,6 +143,12 @@ def serving(home: Path, *words: str) -> Iterator[Server]:
         server.stop()
 
 
+def fairlead(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """One command, to its end."""
+    command = [sys.executable, "-m", "fairlead", "--home", str(home), *words]
+    return subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=30, check=False)
+
+
 def head(server: Server, method: str, path: str, more: str = "") -> bytes:
     lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{server.port}"]
     lines += [f"Authorization: Bearer {server.token}", *([more] if more else [])]

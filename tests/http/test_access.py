@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from http.cookies import SimpleCookie
 from typing import Any
 
 import pytest
 
 from fairlead.http.badges import lease_token, who_shows
-from tests.http.served import ENV, Reply, Server, serving
+from tests.http.served import Reply, Server, fairlead, serving
 
 
 @pytest.fixture(scope="module")
@@ -171,11 +168,6 @@ def test_a_restart_logs_nobody_out(tmp_path):
     gone = fairlead(tmp_path, "link")
     assert gone.returncode == 75
     assert "nobody serves this home folder" in gone.stderr
-
-
-def fairlead(home: os.PathLike[str], *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "fairlead", "--home", str(home), *words]
-    return subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=30, check=False)
 
 
 def test_plain_http_off_loopback_must_be_asked_for(tmp_path):

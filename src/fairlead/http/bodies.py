@@ -24,7 +24,7 @@ class Gone(Exception):
 async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
     """The body as an object; no body is an empty one."""
     data = await read_bytes(receive)
-    if not data.strip():
+    if not data:
         return {}
     kind = header(scope, b"content-type").split(b";")[0].strip().lower()
     if kind != b"application/json":

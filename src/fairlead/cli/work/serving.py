@@ -53,7 +53,7 @@ def refuse_missing() -> None:
 def serve(call: Call, wanted: Wanted, started: Callable[[str, str], None]) -> None:
     """Serve until a signal; `started` is told the URL and a link that opens the page."""
     refuse_missing()
-    _refuse_plain(wanted)
+    refuse_plain(wanted.host, wanted.plain or wanted.tls is not None)
     from fairlead.app import open_desk
     from fairlead.app.office import Office
     from fairlead.http import server
@@ -166,11 +166,12 @@ def _mount(served: Served, page: bool) -> None:
         served.mount("/", pages)
 
 
-def _refuse_plain(wanted: Wanted) -> None:
-    if wanted.tls or wanted.plain or is_loopback(wanted.host):
+def refuse_plain(host: str, allowed: bool) -> None:
+    """Off loopback everybody on the way reads plain HTTP, and with it the token."""
+    if allowed or is_loopback(host):
         return
     hint = "Give --tls-cert and --tls-key, or say --allow-plain-http; loopback needs neither."
-    message = f"{wanted.host} is not loopback, and plain HTTP shows the token to the network"
+    message = f"{host} is not loopback, and plain HTTP shows the token to the network"
     raise Invalid(message, hint, code="plain_http")
 
 

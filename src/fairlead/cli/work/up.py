@@ -47,6 +47,8 @@ def command(
       fairlead up --detach
       fairlead down
     """
+    if not no_server:
+        _refuse_plain(call, allow_plain_http)
     more = ["--port", str(port)] if port is not None else []
     more += ["--no-page"] if no_page else []
     more += ["--allow-plain-http"] if allow_plain_http else []
@@ -64,6 +66,15 @@ def command(
         finally:
             if servant:
                 servant.close()
+
+
+def _refuse_plain(call: Call, allowed: bool) -> None:
+    """Before anything is started."""
+    from fairlead.cli.work.serving import is_installed, refuse_plain
+    from fairlead.settings import FILE, Settings
+
+    if is_installed():
+        refuse_plain(Settings.load(call.folder / FILE).server.host, allowed)
 
 
 def _servant(call: Call, more: list[str]) -> Servant | None:

@@ -1,0 +1,104 @@
+"""`fairlead up` serves: beside the daemon, started again if it dies, gone when the daemon is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+
+from tests.http.served import fairlead
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def home(tmp_path) -> Iterator[Path]:
+    yield tmp_path
+    fairlead(tmp_path, "down", "--stop-agents")
+
+
+def soon(true: Callable[[], Any], seconds: float = 20.0) -> Any:
+    until = monotonic() + seconds
+    while not (found := true()):
+        assert monotonic() < until, "it did not happen"
+        sleep(0.02)
+    return found
+
+
+def served(home: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads((home / "server.json").read_text())
+    except FileNotFoundError:
+        return None
+    return found if lives(found["pid"]) else None
+
+
+def lives(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+def ready(url: str) -> bool:
+    connection = HTTPConnection(url.removeprefix("http://"), timeout=10)
+    connection.request("GET", "/readyz")
+    status = connection.getresponse().status
+    connection.close()
+    return status == 200
+
+
+def up(home: Path) -> dict[str, Any]:
+    said = fairlead(home, "--json", "up", "--detach", "--port", "0", "--no-page")
+    assert said.returncode == 0, said
+    found: dict[str, Any] = json.loads(said.stdout)
+    return found
+
+
+def test_up_and_down(home: Path):
+    told = up(home)
+    assert ready(told["url"])
+    server = served(home)
+    assert server
+    assert (server["url"], server["daemon"]) == (told["url"], told["pid"])
+    assert fairlead(home, "add", "--agent", "shell", "--", "true").returncode == 0
+    soon(lambda: '"done"' in fairlead(home, "--json", "show", "t1").stdout)
+    assert fairlead(home, "down").returncode == 0
+    assert not lives(server["pid"])
+    assert not (home / "server.json").exists()
+
+
+def test_a_server_that_dies_is_started_again(home: Path):
+    first = up(home) and served(home)
+    assert first
+    os.kill(first["pid"], signal.SIGKILL)
+    again = soon(lambda: (found := served(home)) and found["pid"] != first["pid"] and found)
+    assert ready(again["url"])
+    log = (home / "daemon.log").read_text()
+    assert "the server ended (-9) and starts again in 1s" in log
+    assert "key=" not in log, "no link goes into a log"
+
+
+def test_a_server_does_not_outlive_a_daemon_that_was_killed(home: Path):
+    told = up(home)
+    server = served(home)
+    assert server
+    os.kill(told["pid"], signal.SIGKILL)
+    soon(lambda: not lives(server["pid"]))
+    assert not (home / "server.json").exists()
+
+
+def test_off_loopback_nothing_starts_unless_asked_for(home: Path):
+    (home / "fairlead.toml").write_text('server.host = "0.0.0.0"\n')
+    refused = fairlead(home, "up", "--detach")
+    assert refused.returncode == 2
+    assert "0.0.0.0 is not loopback, and plain HTTP shows the token" in refused.stderr
+    assert not (home / "daemon.lock").exists()
