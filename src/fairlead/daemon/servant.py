@@ -39,6 +39,8 @@ class Servant:
         if code is None:
             return
         self._process = None
+        if process.stdin is not None:
+            process.stdin.close()
         quickly = monotonic() - self._begun < AGAIN_MAX_SECONDS
         self._deaths = DEATHS_MAX if code == USELESS else self._deaths + 1 if quickly else 1
         wait = min(AGAIN_MAX_SECONDS, AGAIN_SECONDS * 2 ** (self._deaths - 1))
