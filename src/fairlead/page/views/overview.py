@@ -136,7 +136,8 @@ def next_up(now: Scene) -> Html:
     elif rows:
         body = tag("ol", rows, class_="next rows")
     else:
-        body = empty("Nothing is ready to start.", "Below stands what the rest waits for.")
+        words = "Nothing may start now." if now.queued["ready"] else "Nothing is ready to start."
+        body = empty(words, "Below stands what the rest waits for.")
     return card("next", "Next up", body, about if rows else "")
 
 
