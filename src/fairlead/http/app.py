@@ -121,7 +121,11 @@ class Served:
             await self._exactly(scope, receive, send)
         elif mounted in self._mounts:
             scope["fairlead.route"] = mounted or "/"
-            await self._mounts[mounted](scope, self.streams.ending(receive), send)
+            app = self._mounts[mounted]
+            if scope["type"] == "http":
+                await self.streams.until_closed(app, scope, receive, send)
+            else:
+                await app(scope, receive, send)
         elif scope["type"] == "http":
             hint = f"The API is below {PREFIX}/."
             error = HttpError(404, "no_such_path", f"there is no {path[:200]}", hint)

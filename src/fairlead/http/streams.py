@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairlead.app.office import Listener, Office
 from fairlead.http.answers import HttpError, to_json
@@ -28,6 +28,8 @@ _HEAD = [
     (b"x-accel-buffering", b"no"),
 ]
 
+_END: Message = {"type": "http.response.body", "body": b"", "more_body": False}
+
 
 class Streams:
     """All that listen; they end when the server does."""
@@ -42,8 +44,9 @@ class Streams:
         """Every stream ends; who listened comes back where it was."""
         self._closing.set()
 
-    def ending(self, receive: Receive) -> Receive:
-        """For what streams by itself: when the server ends, the caller has hung up."""
+    async def until_closed(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """For what streams by itself: when the server ends, its caller has hung up."""
+        is_open = False
 
         async def receive_or_end() -> Message:
             message = asyncio.ensure_future(receive())
@@ -55,7 +58,14 @@ class Streams:
                 message.cancel()
                 closing.cancel()
 
-        return receive_or_end
+        async def sending(message: Message) -> None:
+            nonlocal is_open
+            is_open = message["type"] == "http.response.start" or message.get("more_body", False)
+            await send(message)
+
+        await app(scope, receive_or_end, sending)
+        if is_open and self._closing.is_set():
+            await send(_END)
 
     async def follow(
         self, scope: Scope, receive: Receive, send: Send, arguments: Mapping[str, Any]
@@ -112,7 +122,7 @@ class _Stream:
             await asyncio.gather(telling, *ends, return_exceptions=True)
         if not telling.cancelled() and telling.exception() is not None:
             raise telling.exception()  # type: ignore[misc]
-        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        await self._send(_END)
 
     async def _tell(self, cursor: int | None) -> None:
         self._last = self._office.newest if cursor is None else cursor
