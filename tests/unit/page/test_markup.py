@@ -7,9 +7,9 @@ import pytest
 from fairlead.model.instant import DAY, HOUR, MINUTE, SECOND
 from fairlead.page.drawing import columns, lines, meter, timeline
 from fairlead.page.html import Html, join, tag, visible
-from fairlead.page.views.scene import said
+from fairlead.page.views.scene import last_line, said
 from fairlead.page.words import colour, count, dollars, length, sentence, short
-from tests.unit.desks import NOON
+from tests.unit.desks import NOON, TestDesk
 
 
 def test_texts_and_attributes_are_escaped_and_markup_is_not():
@@ -66,6 +66,19 @@ def test_projects_keep_their_colour_and_strangers_get_one():
 )
 def test_the_last_line_is_told_in_words(line, shown):
     assert said(line) == shown
+
+
+def test_what_the_daemon_understood_is_told_first(tmp_path):
+    office = TestDesk(tmp_path)
+    folder = tmp_path / "runs" / "a" / "2"
+    each = {"task": "a", "attempt": 2}
+    assert last_line(office.desk, each) == ""
+    folder.mkdir(parents=True)
+    (folder / "stdout.log").write_text('{"message": {"content": []}}\nplain words\n\n')
+    assert last_line(office.desk, each) == "plain words"
+    events = '{"kind": "words", "text": "I look\\ninto it"}\n{"kind": "session", "text": ""}\n'
+    (folder / "events.jsonl").write_text(events)
+    assert last_line(office.desk, each) == "into it"
 
 
 def bar(task: str, start: int, end: int | None) -> dict[str, object]:

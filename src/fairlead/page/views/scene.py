@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fairlead.lifecycle.usage import minute_of
@@ -123,20 +124,39 @@ def _running(desk: Desk, reading: Reading, policy: Policy) -> list[dict[str, Any
 
 
 def last_line(desk: Desk, each: dict[str, Any]) -> str:
-    """The last line of an attempt's log."""
-    path = desk.home / "runs" / each["task"] / str(each["attempt"]) / "stdout.log"
+    """The last words of an attempt: as its agent's program was understood, else as printed."""
+    folder = desk.home / "runs" / each["task"] / str(each["attempt"])
+    for name, told in (("events.jsonl", understood), ("stdout.log", said)):
+        for line in reversed(_end_of(folder / name)):
+            words = told(line.strip())
+            if words:
+                return words
+    return ""
+
+
+def _end_of(path: Path) -> list[str]:
+    """The last lines of a file; nothing where it is on another machine, or not there yet."""
     try:
         size = path.stat().st_size
         with path.open("rb") as held:
             held.seek(max(0, size - LINE_BYTES))
-            lines = held.read(LINE_BYTES).decode("utf-8", "replace").split("\n")
-    except OSError:  # nothing printed yet, or it runs on another machine
+            return held.read(LINE_BYTES).decode("utf-8", "replace").split("\n")
+    except OSError:
+        return []
+
+
+def understood(line: str) -> str:
+    """The words of a record that the daemon made of a line; of several lines the last."""
+    try:
+        record = json.loads(line)
+    except ValueError:  # nothing, or cut
         return ""
-    return said(next((line.strip() for line in reversed(lines) if line.strip()), ""))
+    words = record.get("text") if isinstance(record, dict) else None
+    return words.strip().rpartition("\n")[2] if isinstance(words, str) else ""
 
 
 def said(line: str) -> str:
-    """A line as people read it: of a record in JSON, the words in it."""
+    """A printed line as people read it: of a record in JSON, the words in it."""
     if not line.startswith("{"):
         return line
     try:
