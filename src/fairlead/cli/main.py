@@ -95,6 +95,7 @@ SECTIONS: dict[str, tuple[str, dict[str, str]]] = {
             "convert": "Move over from another scheduler: its files become ours.",
             "init": "Make the home folder, with commented settings and policy.",
             "doctor": "All that is wrong, or would be recovered; changes nothing.",
+            "service": "Start the daemon when you log in.",
             "backup": "A consistent copy of the store.",
             "migrate": "Bring the store to the latest schema.",
             "completion": "Completion for bash, zsh or fish.",
