@@ -1,4 +1,4 @@
-"""HTTP: eight callers who lease and complete beside one who does so on the store itself."""
+"""HTTP: eight callers beside one on the store itself, and the page of a long queue."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
@@ -17,12 +18,14 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.measure import Row
+from bench.measure import Row, median_pair, show_seconds
+from bench.queues import Queue, queue
 from fairlead.app import open_desk
 from fairlead.service import leases, tasks
 from fairlead.service.desk import Desk
 
 CALLERS, EACH, TURNS = 8, 60, 7
+VIEWS, SMALL, LARGE = 15, 1_000, 1_000_000
 POLICY = 'preset = "balanced"\n[caps]\nall = 1000\n[backpressure]\nsoft = "none"\nhard = "none"\n'
 
 
@@ -30,7 +33,9 @@ def rows() -> list[Row]:
     """The rate of both, taken by turns."""
     here = Path(tempfile.mkdtemp(prefix=".bench-http-", dir=Path(__file__).parent))
     try:
-        return [*pulled(here)]
+        pulls = here / "pulls"
+        pulls.mkdir()
+        return [*pulled(pulls), *looked(here)]
     finally:
         shutil.rmtree(here, ignore_errors=True)
 
@@ -40,7 +45,7 @@ def pulled(here: Path) -> Iterator[Row]:
     (here / "policy.toml").write_text(POLICY, encoding="utf-8")
     desk = open_desk(here)
     direct, served = [], []
-    with server(here) as (address, token):
+    with server(here, "--no-page") as (address, token):
         for _ in range(TURNS + 1):
             tasks.add(desk, [{"prompt": "Fix the login form"}] * (2 * CALLERS * EACH))
             direct.append(rate(lambda: one_at_a_time(desk)))
@@ -50,6 +55,34 @@ def pulled(here: Path) -> Iterator[Row]:
     yield Row(
         what, f"{ours:,.0f} /s", f"the store, one caller {plain:,.0f} /s", ours / plain, ">= 2"
     )
+
+
+def looked(here: Path) -> Iterator[Row]:
+    """The page, and its list of tasks, each time after something has changed."""
+    with (
+        queue(here / "small", SMALL) as small,
+        queue(here / "large", LARGE) as large,
+        server(small.home) as few,
+        server(large.home) as many,
+    ):
+        for path in ("/", "/tasks"):
+            ours, theirs = median_pair(
+                partial(view, large, *many, path), partial(view, small, *few, path), VIEWS
+            )
+            what = f"the page, {path}, with {LARGE:,} queued"
+            told = f"with {SMALL:,} {show_seconds(theirs)}"
+            yield Row(what, show_seconds(ours), told, ours / theirs, "<= 1.5")
+
+
+def view(seen: Queue, address: str, token: str, path: str) -> None:
+    tasks.add(seen.desk, [{"prompt": "One more"}])
+    connection = HTTPConnection(address)
+    connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+    answer = connection.getresponse()
+    text = answer.read()
+    connection.close()
+    if answer.status != 200 or b"</html>" not in text:
+        raise AssertionError(f"{path}: {answer.status} {text[:200]!r}")
 
 
 def rate(work: Any) -> float:
@@ -98,10 +131,10 @@ def post(connection: HTTPConnection, path: str, body: bytes, heads: dict[str, st
 
 
 @contextmanager
-def server(home: Path) -> Iterator[tuple[str, str]]:
+def server(home: Path, *options: str) -> Iterator[tuple[str, str]]:
     """A server of its own on this home: where it listens, and its token."""
     words = [sys.executable, "-m", "fairlead", "--home", str(home), "serve", "--port", "0"]
-    with subprocess.Popen([*words, "--no-page"], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([*words, *options], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             url = process.stdout.readline().removeprefix("serving").strip()
