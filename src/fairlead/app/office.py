@@ -34,7 +34,7 @@ ADDING = ("add", "group_add")
 READERS = 2
 #: Most calls that share one commit.
 SHARED_MAX = 64
-#: How long those who came together last time are waited for, so that they come together again.
+#: How long those who have just been answered are waited for, so that all come together.
 GATHER_SECONDS = 0.002
 #: How often it is looked for events that other processes made.
 NOTICE_SECONDS = 0.05
@@ -213,12 +213,13 @@ class Office:
                 self._loop.call_soon_threadsafe(_answer, asked)
 
     def _take(self) -> list[_Call]:
-        """All that wait; those who came together last time are waited for a moment."""
+        """All that wait; those who have just been answered are waited for a moment."""
         with self._came:
+            expected = self._together + len(self._waiting)  # they come back, and so they stay
             while not self._waiting and not self._closing.is_set():
                 self._came.wait()
             if self._waiting:
-                self._came.wait_for(lambda: len(self._waiting) >= self._together, GATHER_SECONDS)
+                self._came.wait_for(lambda: len(self._waiting) >= expected, GATHER_SECONDS)
             self._together = min(len(self._waiting), SHARED_MAX)
             return [self._waiting.popleft() for _ in range(self._together)]
 
