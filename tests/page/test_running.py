@@ -25,7 +25,7 @@ def demo_house(home: Path) -> Iterator[House]:
     house = House(home)
     house.policy(demo.POLICY)
     (house.home / "fairlead.toml").write_text(demo.SETTINGS, encoding="utf-8")
-    demo.prepare(house.desk, seconds=2.0)
+    demo.prepare(house.desk, seconds=1.0)
     house.start()
     try:
         yield house
@@ -58,13 +58,14 @@ def test_the_demo_moves_without_a_reload(tmp_path, browser):
             busy = page.locator(".slot.busy").first
             expect(busy.locator("time")).to_have_text(re.compile(r"^\d+s$"))
             expect(page.locator(".bar.good").first).to_be_attached(timeout=30_000)
-            assert number(page, "Done today") > 0
+            expect(number(page, "Done today")).not_to_have_text("0")
             expect(other.locator(".status.done").first).to_be_visible()
             picture(page, "running")
             parked = page.locator("#parked")
             expect(parked).to_contain_text("Fix the race in checkout", timeout=40_000)
-            expect(page.locator(".slot.free")).to_have_count(8, timeout=40_000)
-        assert (number(page, "Done today"), number(page, "Parked")) == (39, 1)
+            expect(number(page, "Done today")).to_have_text("39", timeout=40_000)
+            expect(number(page, "Parked")).to_have_text("1")
+            expect(page.locator(".slot.free")).to_have_count(8)
         assert page.evaluate("window.marker") == "same document"
         context.close()
 
@@ -98,4 +99,14 @@ def test_a_stopped_server_does_not_wait_for_windows(house, browser):
     expect(page.locator("#live")).to_have_text("Reconnecting…")
     house.start()
     expect(page.locator("#live")).to_have_text("Live")
+    context.close()
+
+
+def test_whoever_is_let_in_no_more_is_told_how_to_come_back(house, browser):
+    context = house.context(browser)
+    page = opened(context)
+    context.clear_cookies()
+    house.kill()
+    house.start()
+    expect(page.locator("#live")).to_have_text("Signed out: `fairlead link` lets you in")
     context.close()
