@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
+import ssl
+import subprocess
+from http.client import HTTPSConnection
 from http.cookies import SimpleCookie
 from typing import Any
 
 import pytest
 
 from fairlead.http.badges import lease_token, who_shows
-from tests.http.served import Reply, Server, fairlead, serving
+from tests.http.served import ENV, Reply, Server, fairlead, serving
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +124,15 @@ def test_a_link_opens_once(server: Server):
     assert server.call("GET", "/api/v1/status", token=None, Cookie=cookie + "x").status == 401
 
 
+def test_people_are_told_what_opens_the_page(server: Server):
+    for path in ("/", "/open?key=used"):
+        reply = server.call("GET", path, token=None, Accept="text/html,*/*")
+        assert reply.status == 401
+        assert reply.headers["content-type"] == "text/html; charset=utf-8"
+        assert "frame-ancestors 'none'" in reply.headers["content-security-policy"]
+        assert b"<code>fairlead link</code>" in reply.body
+
+
 def test_a_cookie_writes_only_for_our_own_page(server: Server):
     cookie = opened(server, server.ask("POST", "/links")["path"])
     ours = f"http://127.0.0.1:{server.port}"
@@ -203,3 +216,38 @@ def test_a_token_that_others_can_read_serves_nothing(tmp_path):
     refused = fairlead(tmp_path, "serve", "--port", "0")
     assert refused.returncode == 1
     assert "others can read this token" in refused.stderr
+
+
+def test_https_needs_no_permission(tmp_path):
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl here to make a certificate with")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    words += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    subprocess.run([openssl, *words, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    half = fairlead(tmp_path, "serve", "--tls-cert", str(cert))
+    assert (half.returncode, "--tls-key go together" in half.stderr) == (2, True)
+    tls = ("--tls-cert", str(cert), "--tls-key", str(key))
+    with serving(tmp_path / "home", "--no-page", "--host", "0.0.0.0", *tls) as server:
+        trusting = ssl.create_default_context(cafile=str(cert))
+        wire = HTTPSConnection("127.0.0.1", server.port, context=trusting, timeout=20)
+        wire.request("GET", server.link.partition(str(server.port))[2])
+        assert "; Secure" in (wire.getresponse().headers["set-cookie"] or "")
+        wire.close()
+
+
+def test_without_the_extra_it_is_said(tmp_path, monkeypatch):
+    hidden = "import sys\nsys.modules['uvicorn'] = None\n"
+    (tmp_path / "sitecustomize.py").write_text(hidden)
+    monkeypatch.setitem(ENV, "PYTHONPATH", f"{tmp_path}:{ENV['PYTHONPATH']}")
+    home = tmp_path / "home"
+    refused = fairlead(home, "serve")
+    assert refused.returncode == 2
+    assert "the server is not installed" in refused.stderr
+    assert "pip install 'fairlead[server]'" in refused.stderr
+    try:
+        assert fairlead(home, "up", "--detach").returncode == 0
+        assert "no API and no page: pip install" in (home / "daemon.log").read_text()
+    finally:
+        assert fairlead(home, "down").returncode == 0

@@ -15,7 +15,7 @@ from fairlead.app.office import Office
 from fairlead.http import badges
 from fairlead.http.answers import Answer, HttpError, answer, answer_error
 from fairlead.http.door import Door
-from fairlead.http.guard import Guard
+from fairlead.http.guard import Guard, refusal
 from fairlead.http.metrics import Metrics
 from fairlead.http.openapi import openapi
 from fairlead.http.places import Places
@@ -146,7 +146,7 @@ class Served:
                 shown = f"{scope['method'][:20]} is not for this path"
                 raise HttpError(405, "method", shown, f"It takes {method}.", allow)
         except Exception as error:
-            found = answer_error(error)
+            found = refusal(error, scope)
         await found(scope, receive, send)
 
     async def _lives(self, scope: Scope) -> Answer:

@@ -224,17 +224,17 @@ async def _refuse(error: HttpError, scope: Scope, receive: Receive, send: Send) 
         await receive()
         await send({"type": "websocket.close", "code": 1008, "reason": error.error_code})
         return
-    found = _page_of(error) if _wants_page(error, scope) else answer_error(error)
+    found = refusal(error, scope)
     found.headers.append((b"connection", b"close"))  # what is left of the body is not read
     await found(scope, receive, send)
 
 
-def _wants_page(error: HttpError, scope: Scope) -> bool:
-    return error.status == 401 and b"text/html" in header(scope, b"accept")
-
-
-def _page_of(error: HttpError) -> Answer:
-    """What a person sees who has no cookie."""
+def refusal(error: Exception, scope: Scope) -> Answer:
+    """The error document; a person who has no cookie is told what opens the page."""
+    if not isinstance(error, HttpError) or error.status != 401:
+        return answer_error(error)
+    if b"text/html" not in header(scope, b"accept"):
+        return answer_error(error)
     text = (
         "<!doctype html><html lang=en><meta charset=utf-8><title>Fairlead</title>"
         "<meta name=viewport content='width=device-width'>"

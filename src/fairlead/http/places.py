@@ -13,6 +13,9 @@ from fairlead.http.bodies import header
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 #: Where a bind means every address.
 EVERYWHERE = ("0.0.0.0", "::", "")
+#: Callers show few hosts and origins that are good; so many are remembered.
+KNOWN_MAX = 100
+_LOOKED_AT = (b"host", b"origin")
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
@@ -24,10 +27,20 @@ class Places:
         if host not in EVERYWHERE:
             names.append(bracketed(host))
         self._port = port
+        self._known: set[tuple[object, ...]] = set()  # what was looked at and is good
         self._names = {name.lower() for name in names}
 
     def check(self, scope: Scope) -> None:
         """Host and Origin of a request, or 403."""
+        asked = tuple(each for each in scope["headers"] if each[0] in _LOOKED_AT)
+        shown = (asked, scope["scheme"], scope.get("server"))
+        if shown in self._known:
+            return
+        self._look(scope)
+        if len(self._known) < KNOWN_MAX:
+            self._known.add(shown)
+
+    def _look(self, scope: Scope) -> None:
         host = header(scope, b"host").decode("latin-1").lower()
         if not self._is_ours(scope, host):
             hint = "Ask by the address it listens at, or serve with --name NAME."

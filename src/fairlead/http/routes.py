@@ -69,13 +69,13 @@ class Routes:
     """Finds the endpoint of a path and answers."""
 
     def __init__(self) -> None:
-        self._by_length: dict[int, list[Route]] = {}
+        self._near: dict[tuple[int, str], list[Route]] = {}  # by length, and by what is named
 
     def add(self, method: str, path: str, endpoint: Endpoint) -> None:
         """An endpoint at a path below the prefix."""
         parts = _parts(PREFIX + path)
         route = Route(method, parts, endpoint, PREFIX + path)
-        self._by_length.setdefault(len(parts), []).append(route)
+        self._near.setdefault(_nearness(parts), []).append(route)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The application."""
@@ -91,7 +91,7 @@ class Routes:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Answer | None:
         parts, method = _parts(scope["path"]), scope["method"]
         allowed = set()
-        for route in self._by_length.get(len(parts), ()):
+        for route in self._near.get(_nearness(parts), ()):
             places = route.places(parts)
             if places is None:
                 continue
@@ -112,6 +112,11 @@ class Routes:
 
 def _with_head(methods: set[str]) -> set[str]:
     return methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set())
+
+
+def _nearness(parts: tuple[str, ...]) -> tuple[int, str]:
+    """What tells most paths apart: how long they are, and what stands behind the prefix."""
+    return len(parts), parts[2] if len(parts) > 2 else ""
 
 
 def _parts(path: str) -> tuple[str, ...]:
