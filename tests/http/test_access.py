@@ -166,6 +166,7 @@ def test_sockets_are_looked_at_too(server: Server):
         assert reply.status == 403, more
 
 
+@pytest.mark.slow
 def test_a_restart_logs_nobody_out(tmp_path):
     with serving(tmp_path) as server:
         cookie = opened(server, server.ask("POST", "/links")["path"])
@@ -183,6 +184,7 @@ def test_a_restart_logs_nobody_out(tmp_path):
     assert "nobody serves this home folder" in gone.stderr
 
 
+@pytest.mark.slow
 def test_plain_http_off_loopback_must_be_asked_for(tmp_path):
     refused = fairlead(tmp_path, "serve", "--host", "0.0.0.0", "--port", "0")
     assert refused.returncode == 2
@@ -218,6 +220,7 @@ def test_a_token_that_others_can_read_serves_nothing(tmp_path):
     assert "others can read this token" in refused.stderr
 
 
+@pytest.mark.slow
 def test_https_needs_no_permission(tmp_path):
     openssl = shutil.which("openssl")
     if openssl is None:
@@ -237,6 +240,7 @@ def test_https_needs_no_permission(tmp_path):
         wire.close()
 
 
+@pytest.mark.slow
 def test_without_the_extra_it_is_said(tmp_path, monkeypatch):
     hidden = "import sys\nsys.modules['uvicorn'] = None\n"
     (tmp_path / "sitecustomize.py").write_text(hidden)

@@ -9,7 +9,9 @@ from urllib.parse import quote, urlencode
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
+from fairlead.http.answers import answer_error
 from fairlead.http.openapi import ERRORS, openapi
+from fairlead.model.errors import TryLater
 from fairlead.service.operations.documents import DOCUMENTS
 from fairlead.service.operations.table import OPERATIONS, Operation
 from tests.http.served import Reply, Server, serving
@@ -188,6 +190,7 @@ def test_what_a_path_takes(server: Server):
     assert only_head.headers["content-length"] == whole.headers["content-length"]
 
 
+@pytest.mark.slow
 def test_deferred_work_comes_later(tmp_path):
     (tmp_path / "policy.toml").write_text("backpressure.hard = 1\ncaps.all = 1\n")
     with serving(tmp_path) as server:
@@ -207,3 +210,19 @@ def test_deferred_work_comes_later(tmp_path):
         unready = server.call("GET", "/readyz", token=None)
         assert unready.status == 503
         assert unready.code
+
+
+def test_what_nobody_foresaw_is_told_to_the_log_alone(caplog):
+    found = answer_error(ValueError("a secret"))
+    assert found.status == 500
+    assert json.loads(found.body)["error"]["code"] == "internal"
+    assert b"secret" not in found.body
+    assert "a secret" in caplog.text
+    assert "Traceback" in caplog.text or "ValueError" in caplog.text
+
+
+def test_busy_is_told_with_when_to_come_again():
+    found = answer_error(TryLater("the store is busy", "Ask again.", "busy"))
+    assert found.status == 503
+    assert (b"retry-after", b"1") in found.headers
+    assert json.loads(found.body)["error"]["code"] == "busy"

@@ -18,9 +18,11 @@ PATIENCE = 45
 
 
 def test_slow_clients_are_let_go(server: Server):
-    """One that sends no head, half a head, a body in drops, and one that never reads."""
+    """One that sends no head, half a head, a body in drops, and one that never reads; a quiet
+    listener stays."""
     began = monotonic()
-    silent, halting, dripping, deaf = (server.socket() for _ in range(4))
+    silent, halting, dripping, deaf, patient = (server.socket() for _ in range(5))
+    patient.sendall(head(server, "GET", "/api/v1/events", "Accept: text/event-stream"))
     halting.sendall(b"GET /api/v1/status HTTP/1.1\r\nHost: x")
     dripping.sendall(head(server, "POST", "/api/v1/tasks", "Content-Length: 100") + b"{")
     never_read(server, deaf)
@@ -33,6 +35,8 @@ def test_slow_clients_are_let_go(server: Server):
         wire.settimeout(PATIENCE - (monotonic() - began))
         assert until_gone(wire) == b""
     assert monotonic() - began > 20, "nobody is hurried"
+    assert patient.recv(65536).count(b": alive\n\n") >= 1, "a quiet stream shows that it lives"
+    patient.close()
     while connections(server):
         assert monotonic() - began < 2 * PATIENCE, "who does not read is let go too"
         select.select([], [], [], 0.2)
