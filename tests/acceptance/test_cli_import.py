@@ -74,6 +74,14 @@ def test_what_people_read(home, tasks):
     )
 
 
+def test_a_record_without_an_id_is_named_by_its_place(home, tmp_path):
+    file = tmp_path / "beads.json"
+    file.write_text(json.dumps([{"title": "Lost"}, *({"id": f"hq-{n}"} for n in range(12))]))
+    shown = home.run("import", "beads", file)
+    assert f"  left out: {file}, bead 1 (it has no id)" in shown.out.replace("\n    ", " ")
+    assert shown.out.endswith("  … and 3 more left out; --json names them\n")
+
+
 def test_exit_codes_say_what_happened(home, tasks, tmp_path):
     assert home.error("import", "jsnl", tasks, code=2)["code"] == "unknown_source"
     assert home.error("import", "jsonl", tmp_path / "no", code=2)["code"] == "unreadable"

@@ -9,12 +9,14 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from fairlead.model.errors import Refused
 
 #: How often somebody else's change is followed before it is left for later.
 TRIES = 20
+ANYBODY_WRITES = 0o222
 #: What the file beside it is called: hidden, and the same each time, so that it is found again.
 _BESIDE = ".{name}.fairlead"
 #: How many of the files that were written are known again.
@@ -67,8 +69,12 @@ def _change(target: Path, turn: Callable[[bytes], bytes], folder: int) -> bool:
         after = turn(before)
         if after == before:
             return False
+        was = target.stat()
+        if not was.st_mode & ANYBODY_WRITES:  # the folder would let us, whoever did this would not
+            hint = f"It is told again later: chmod u+w {target.name}."
+            raise Refused(f"{target} is read-only", hint, "read_only")
         try:
-            _write(beside, after, target.stat().st_mode & 0o7777)
+            _write(beside, after, was)
             if target.read_bytes() == before:
                 _know(target, _mark(beside))
                 beside.replace(target)
@@ -86,11 +92,14 @@ def _know(path: Path, mark: tuple[int, int, int]) -> None:
         del _known[next(iter(_known))]
 
 
-def _write(path: Path, content: bytes, mode: int) -> None:
+def _write(path: Path, content: bytes, like: os.stat_result) -> None:
     path.unlink(missing_ok=True)  # left by a writer that was killed
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
         file.flush()
-        os.fchmod(handle, mode)
+        if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
+            with suppress(PermissionError):  # only root gives files away
+                os.fchown(handle, like.st_uid, like.st_gid)
+        os.fchmod(handle, like.st_mode & 0o7777)
         os.fsync(handle)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -228,8 +229,9 @@ class SourceSuite:
             return
         assert sample.kept is not None, "a source that can be told gives what telling must keep"
         kept = sample.kept()
-        for at, status in enumerate(("queued", "leased", "running", "parked", "queued", "done")):
-            told = [_told(sample.ids[0], status, NOON + at * SECOND)]
+        statuses = (None, "queued", "leased", "running", "parked", "queued", "done")
+        for at, (last, status) in enumerate(pairwise(statuses)):
+            told = [_told(sample.ids[0], str(status), NOON + at * SECOND, last)]
             source.write(sample.where, told)
             after = _content(tmp_path)
             assert source.write(sample.where, told) == []
@@ -289,8 +291,9 @@ def _content(folder: Path) -> dict[str, bytes]:
     }
 
 
-def _told(item: str, status: str, at: Instant) -> Told:
+def _told(item: str, status: str, at: Instant, last: str | None) -> Told:
     facts: dict[str, Any] = {"attempts": 1, "failures": 0, "lease": None, "lease_expires_at": None}
+    facts["told"] = last
     if status in ("leased", "running"):
         facts |= {"lease": "l1", "lease_expires_at": NOON + 60 * SECOND}
     reason = "failed: exit 1 (attempt 3 of 3)" if status == "parked" else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from fairlead.intake import whole
@@ -110,3 +112,22 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
         whole.change(path, lambda old: old + b"!")
     assert caught.value.hint.startswith("Nothing was changed")
     assert path.read_bytes() == b"old"
+
+
+def test_a_file_that_is_read_only_stays_as_it_is(tmp_path):
+    path = tmp_path / "a.md"
+    path.write_bytes(b"old")
+    path.chmod(0o444)
+    with pytest.raises(Refused, match=r"a\.md is read-only") as refused:
+        whole.change(path, lambda old: old + b" and new")
+    assert refused.value.hint == "It is told again later: chmod u+w a.md."
+    assert path.read_bytes() == b"old"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_stays_with_its_owner(tmp_path):
+    path = tmp_path / "a.md"
+    path.write_bytes(b"old")
+    os.chown(path, 65534, 65534)
+    whole.change(path, lambda old: old + b" and new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (65534, 65534)

@@ -202,6 +202,14 @@ def test_another_projects_prefix_is_refused_unless_forced(office):
 # What they wait for
 
 
+def test_what_was_not_asked_for_is_told_only_when_its_wait_has_changed(office):
+    items = [item("a", "x", "y"), item("b"), item("x")]
+    assert len(bring(office, *items, ids=("a",))["held"]) == 1
+    assert bring(office, *items, ids=("b",))["held"] == []
+    held = [{"id": "a", "reason": "needs y, which is not imported"}]
+    assert bring(office, *items, ids=("x",))["held"] == held
+
+
 def test_edges_become_needs_or_a_hold(office):
     items = [
         item("a"),

@@ -211,3 +211,45 @@ def test_the_same_result_is_noted_once_a_minute(backlog: Backlog) -> None:
     backlog.office.wait(2 * MINUTE)
     backlog.sync()
     assert version() > before
+
+
+def test_a_broken_record_that_may_be_any_item_keeps_all_that_is_missing(backlog: Backlog) -> None:
+    backlog.has({"id": "a"}, {"id": "b"})
+    backlog.row()
+    backlog.has({"id": "a"})
+    with backlog.file.open("a") as file:
+        file.write('{"id": "b", \n')
+    row = backlog.row()
+    reason = "not in jsonl, unless tasks.jsonl:2 is it: mend that"
+    assert row["conflicts"] == [{"id": "b", "reason": reason}]
+    assert backlog.statuses() == {"a": "queued", "b": "queued"}
+    (shown,) = status.status(backlog.office.desk)["warnings"]
+    assert shown["message"] == f"source jsonl {backlog.file}: b: {reason}"
+    backlog.has({"id": "a"})
+    assert names(backlog.row()["canceled"]) == ["b"]
+
+
+def test_a_broken_card_keeps_no_other_card(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.md").write_text("---\nagent_flow: implement\n---\n# Go\n")
+    cards = Backlog(tmp_path, {"type": "cards", "path": "project"})
+    cards.row()
+    (folder / "a.md").write_text("---\nagent_flow: [\n---\n")
+    (folder / "odd.md").write_text("---\nagent_flow: [\n---\n")
+    (folder / "b.md").unlink()
+    assert names(cards.row()["canceled"]) == ["b"]
+    assert cards.statuses() == {"a": "queued", "b": "canceled", "c": "queued"}
+
+
+def test_a_file_that_is_empty_changes_nothing(backlog: Backlog) -> None:
+    backlog.has({"id": "a"})
+    backlog.row()
+    backlog.file.write_text("")
+    assert backlog.row()["error"]["message"].endswith(
+        "tasks.jsonl is empty; it may be being written"
+    )
+    assert backlog.statuses() == {"a": "queued"}
+    backlog.has({"id": "b"})
+    assert names(backlog.row()["canceled"]) == ["a"]

@@ -27,7 +27,7 @@ def imported_text(document: dict[str, Any]) -> str:
     lines += _more(len(document["changed"]), "changed")
     for part, heading in _REASONED.items():
         rows = document[part]
-        lines += [_line(heading, row["id"], row["reason"]) for row in rows[:NAMED_MAX]]
+        lines += [_line(heading, _name(row), row["reason"]) for row in rows[:NAMED_MAX]]
         lines += _more(len(rows), heading)
     if document["groups"]:
         names = listed(document["groups"][:NAMED_MAX], len(document["groups"]))
@@ -76,6 +76,12 @@ def _where_to(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
+def _name(row: dict[str, Any]) -> str:
+    """The id; of a record that has none, the place."""
+    name: str = row["id"]
+    return row.get("where") or name if name == "?" else name
+
+
 def _line(heading: str, name: str, reason: str) -> str:
     return _wrapped(f"{heading}: {name} ({reason})")
 
@@ -85,4 +91,5 @@ def _wrapped(text: str) -> str:
 
 
 def _more(total: int, heading: str) -> list[str]:
-    return [f"  … and {total - NAMED_MAX} more {heading}"] if total > NAMED_MAX else []
+    more = total - NAMED_MAX
+    return [f"  … and {more} more {heading}; --json names them"] if more > 0 else []

@@ -71,12 +71,16 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What is not taken, and why. `bad`: the record is broken; `--strict` then refuses all."""
+    """What is not taken, and why. `bad`: the record is broken; `--strict` then refuses all.
+
+    `sure`: the id is the record's own, however broken it is. Otherwise it may be any item.
+    """
 
     id: str
     reason: str
     where: str = ""
     bad: bool = False
+    sure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,8 @@ class Told:
     status: str  # queued, leased, running, done, parked, canceled
     at: Instant
     reason: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)  # attempts, lease, lease_expires_at, …
+    #: `attempts`, `lease`, `lease_expires_at`, …; `told`: the status that was told before this one.
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @runtime_checkable

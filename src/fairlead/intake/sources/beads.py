@@ -127,7 +127,7 @@ def _found(rows: list[tuple[str, Any]], ready: set[str] | None = None) -> Found:
             try:
                 items.append(_item(bead, web, ready))
             except Invalid as error:
-                left_out.append(LeftOut(bead.id, error.message, bead.where, bad=True))
+                left_out.append(LeftOut(bead.id, error.message, bead.where, bad=True, sure=True))
     groups = [
         Collection(bead.id, as_name(bead.id), _title(bead), next(iter(web.groups(bead)), None))
         for bead in beads.values()

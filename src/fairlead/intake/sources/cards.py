@@ -63,7 +63,8 @@ def read(where: Where) -> Found:
         try:
             found = _item(card, _text(card.path, folder))
         except Invalid as error:
-            found = LeftOut(_shown(card.id), error.message, _shown(str(card.path)), bad=True)
+            place = _shown(str(card.path))
+            found = LeftOut(_shown(card.id), error.message, place, bad=True, sure=True)
         if isinstance(found, Item) and card.id in items:
             reason = f"the same card as {items[card.id].where}"
             found = LeftOut(card.id, reason, str(card.path), bad=True)

@@ -37,6 +37,7 @@ TOLD = {
     "parked": "parked",
     "canceled": "cancelled",
 }
+ELIGIBLE = ("pending", "ready")
 #: Fields of an entry that are a task's.
 _TAKEN_OVER = frozenset(
     {"id", "priority", "status", "note", "nextEligibleAt", "schemaVersion", "repo"}
@@ -57,7 +58,7 @@ def read(where: Where) -> Found:
             items.append(_item(entry, place))
         except Invalid as error:
             name = str(entry.get("id") or place) if isinstance(entry, dict) else place
-            left_out.append(LeftOut(name, error.message, place, bad=True))
+            left_out.append(LeftOut(name, error.message, place, bad=True, sure=name != place))
     return Found(tuple(items), left_out=tuple(left_out))
 
 
@@ -142,11 +143,14 @@ def _record(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tell(entry: dict[str, Any], told: Told) -> bool:
-    """Whether anything about the entry is other than it was."""
+    """Whether anything about the entry is other than it was; what others have set stays."""
     facts = told.facts
-    status = TOLD[told.status]
-    if status == "ready" and entry.get("status") == "pending":
-        status = "pending"  # both are eligible
+    status, now = TOLD[told.status], entry.get("status", "pending")
+    last = TOLD.get(str(facts.get("told")), "ready")
+    if now not in (last, status) and not (last == "ready" and now in ELIGIBLE):
+        return False
+    if status == "ready" and now == "pending":
+        status = now  # both are eligible
     lease = facts if status == "leased" else {}
     wanted = {
         "status": status,

@@ -20,7 +20,7 @@ from fairlead.model.errors import Invalid
 
 WHAT = "a tasks.md of spec-kit, its folder, or the folder specs"
 _TASK = re.compile(r"^\s*[-*]\s*\[([ xX])\]\s+(T\d+)\b[:.]?\s*(\[P\]\s*)?(\[US\d+\]\s*)?(.*)$")
-_ALMOST = re.compile(r"^\s*[-*]\s*\[.?\]\s*\**T\d+")
+_ALMOST = re.compile(r"^\s*[-*]\s*\[.?\]\s*\**T[\dX]+")
 _PHASE = re.compile(r"^##\s+(Phase\s+\S+.*)$")
 _HEADING = re.compile(r"^##\s")
 _FENCE = re.compile(r"^\s*(```|~~~)")

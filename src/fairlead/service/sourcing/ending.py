@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from fairlead.intake.sources.base import Found, Standing
+from fairlead.intake.sources.base import Found, LeftOut, Standing
 from fairlead.model.event import Happening
 from fairlead.model.frozen import changed
 from fairlead.model.task import Task
@@ -20,18 +20,30 @@ def over(found: Found, entries: Mapping[str, Entry]) -> dict[str, str]:
 
     A broken record may be any of those that are missing: then nothing counts as gone.
     """
-    items = {item.id: item for item in found.items}
-    named = {each.id for each in found.left_out}
-    known = entries.keys() | items.keys()
-    unsure = any(each.bad and each.id not in known for each in found.left_out)
-    ended: dict[str, str] = {}
-    for name in entries:
-        if name in items:
-            if items[name].standing is Standing.CLOSED:
-                ended[name] = CLOSED_IN
-        elif name not in named and not unsure:
-            ended[name] = GONE_FROM
+    closed = {item.id for item in found.items if item.standing is Standing.CLOSED}
+    ended = {name: CLOSED_IN for name in entries if name in closed}
+    if not _nameless(found, entries):
+        ended |= dict.fromkeys(_missing(found, entries), GONE_FROM)
     return ended
+
+
+def in_doubt(found: Found, entries: Mapping[str, Entry]) -> dict[str, str]:
+    """The items with a task that are gone, unless they are broken records; each with the first."""
+    broken = _nameless(found, entries)
+    first = broken[0].where or broken[0].id if broken else ""
+    return dict.fromkeys(_missing(found, entries), first) if broken else {}
+
+
+def _missing(found: Found, entries: Mapping[str, Entry]) -> list[str]:
+    """The items with a task of which the source says nothing, not even that they are left out."""
+    named = {item.id for item in found.items} | {each.id for each in found.left_out}
+    return [name for name in entries if name not in named]
+
+
+def _nameless(found: Found, entries: Mapping[str, Entry]) -> list[LeftOut]:
+    """The broken records that may be any item."""
+    known = entries.keys() | {item.id for item in found.items}
+    return [each for each in found.left_out if each.bad and not each.sure and each.id not in known]
 
 
 def let_go(journal: Journal, task: Task, ours: Container[str]) -> None:

@@ -25,7 +25,7 @@ from fairlead.service.sourcing import drafting
 from fairlead.service.sourcing.choosing import choose, once, refuse_bad, row
 from fairlead.service.sourcing.drafting import Draft
 from fairlead.service.sourcing.edges import Kin, connect
-from fairlead.service.sourcing.ending import CLOSED_IN, cancel, let_go, over
+from fairlead.service.sourcing.ending import CLOSED_IN, cancel, in_doubt, let_go, over
 from fairlead.service.sourcing.merging import Merge, anew, changes, digests, merge, untouched
 from fairlead.service.sourcing.naming import task_ids
 from fairlead.service.sourcing.remembered import (
@@ -224,6 +224,11 @@ class _Turn:
                 let_go(self.journal, task, self.tasks)
             cancel(self.journal, task, reason)
             self.answer.canceled.append({"id": task.id, "reason": reason})
+        for name, broken in in_doubt(self.found, self.entries).items():
+            task = self.tasks[self.entries[name]["task"]]
+            if untouched(task):
+                reason = f"not in {self.source}, unless {broken} is it: mend that"
+                self.answer.clash(task.id, reason)
         self.journal.close()
         self.tasks |= self.tx.tasks(self.tasks)
 
@@ -328,7 +333,10 @@ class _Turn:
 
     def _tell_held(self, drafts: Mapping[str, Draft]) -> None:
         for name, draft in drafts.items():
-            if draft.hold and not self._started(draft) and name in self.tasks:
+            task = self.tasks.get(name)  # as it was before, if it was not created just now
+            if task is None or not draft.hold or self._started(draft):
+                continue
+            if not draft.follows or draft.hold != task.source_hold:
                 self.answer.held.append({"id": name, "reason": draft.hold})
 
     def _finish(self, groups: list[str], created: list[str]) -> dict[str, Any]:

@@ -125,6 +125,9 @@ def clash(each: Configured, conflict: dict[str, Any]) -> str:
 def ask(each: Configured) -> Found:
     """What the source has now; it may take long. What reads files can be fed by a program too."""
     kind, where = each.rule.type, each.where
+    if where.path is not None and where.path.is_file() and not where.path.stat().st_size:
+        hint = "Where nothing is left to do, cancel the tasks yourself."
+        raise TryLater(f"{where.path} is empty; it may be being written", hint, "source_empty")
     if where.command is not None and not _asks(kind):
         printed = programs.ask(where.command, where.seconds, where.home)
         if printed.code != 0:

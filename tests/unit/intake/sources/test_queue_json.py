@@ -123,16 +123,32 @@ def test_the_life_of_an_entry_is_told_in_its_own_words(file):
         "leaseExpiresAt": "2026-01-30T12:05:00.000Z",
     }  # fmt: skip
     until = NOON + SECOND
-    queue_json.write(Where(file), [told("queued", attempts=1, failures=1, backoff_until=until)])
+    again = told("queued", told="leased", attempts=1, failures=1, backoff_until=until)
+    queue_json.write(Where(file), [again])
     assert entry(file) == OLD | {
         "status": "ready", "attempts": 1, "nextEligibleAt": "2026-01-30T12:00:01.000Z",
     }  # fmt: skip
-    queue_json.write(Where(file), [told("parked", "failed: exit 1", failures=3)])
+    queue_json.write(Where(file), [told("parked", "failed: exit 1", told="queued", failures=3)])
     assert entry(file)["parkedReason"] == "failed: exit 1"
-    queue_json.write(Where(file), [told("done", failures=0)])
+    queue_json.write(Where(file), [told("done", told="parked", failures=0)])
     last = entry(file)
     assert (last["status"], last["drainedAt"]) == ("drained", "2026-01-30T12:00:00.000Z")
     assert {"parkedReason", "leaseId"}.isdisjoint(last)
+
+
+@pytest.mark.parametrize("status", ["parked", "cancelled", "leased", "drained"])
+@pytest.mark.parametrize("last", [None, "queued"])
+def test_what_others_have_set_stays(file, status, last):
+    put(file, OLD | {"status": status, "attempts": 3, "parkedReason": "by ana"})
+    before = file.read_bytes()
+    assert queue_json.write(Where(file), [told("queued", told=last)]) == []
+    assert file.read_bytes() == before
+
+
+def test_what_we_parked_is_ready_again_after_a_retry(file):
+    put(file, OLD | {"status": "parked", "attempts": 3, "parkedReason": "failed: exit 1"})
+    assert queue_json.write(Where(file), [told("queued", told="parked", failures=0)]) == ["q-1"]
+    assert entry(file) == OLD | {"status": "ready", "attempts": 0}
 
 
 @pytest.mark.parametrize("indent", [2, 4, None])

@@ -98,12 +98,14 @@ def test_examples_in_fences_are_no_tasks():
 
 def test_a_bad_line_is_named_with_its_place():
     text = "## Phase 1: A\n- [ ] T001 a\n- [ ] T001 b\n- [ ]T002 c\n- [ ] T003\n- [ ] buy milk\n"
+    text += "- [ ] TXXX [P] Docs\n"
     found = read(text)
     assert [item.id for item in found.items] == ["T001"]
     assert [(left.reason, left.where) for left in found.left_out] == [
         ("its id appears twice", "-:3"),
         ("not of the form: - [ ] T001 [P] [US1] text", "-:4"),
         ("it says nothing", "-:5"),
+        ("not of the form: - [ ] T001 [P] [US1] text", "-:7"),
     ]
 
 
