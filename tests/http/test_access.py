@@ -65,6 +65,8 @@ def test_the_token_of_an_attempt_acts_for_it(server: Server, lease: str, badge: 
         ("POST", "/api/v1/pause", {}),
         ("POST", "/api/v1/links", {}),
         ("GET", "/metrics", None),
+        ("GET", "/", None),
+        ("GET", "/mcpx", None),
     ],
 )
 def test_the_token_of_an_attempt_can_do_nothing_else(

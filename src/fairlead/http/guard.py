@@ -16,7 +16,7 @@ from fairlead.http.sessions import Sessions
 #: Open to everybody: whether the process lives, whether the store answers, and the door.
 OPEN = frozenset({"/healthz", "/readyz", "/open"})
 #: Where the token of an attempt is good for something: the API, and MCP.
-CALLED = ("/api/v1/", "/mcp")
+CALLED = ("/api/v1/", "/mcp/")
 #: A body that is not there after so long does not come.
 BODY_SECONDS = 30.0
 #: Wrong proofs that are answered at once; the next ones wait, or are turned away.
@@ -80,7 +80,7 @@ class Guard:
         if who is NOBODY:
             await self._slow_down()
             raise _no_token("this token is not good")
-        if who.lease is not None and not path.startswith(CALLED):
+        if who.lease is not None and not f"{path}/".startswith(CALLED):
             hint = f"It is for what is below {CALLED[0]}."
             raise HttpError(403, "forbidden", "the token of an attempt is not for this", hint)
         _refuse_foreign_fetch(scope)
