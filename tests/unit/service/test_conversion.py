@@ -277,6 +277,22 @@ def test_agent_queue_reads_what_is_still_in_the_log(database, tmp_path):
     assert document["projects"][0]["weight"] == 5
 
 
+def test_agent_queue_of_another_age_or_with_gaps_is_read_with_the_defaults(database, tmp_path):
+    with closing(sqlite3.connect(database)) as connection:
+        for column in ("created_at", "updated_at", "max_retries", "parent_task_id", "retry_count"):
+            connection.execute(f"ALTER TABLE tasks DROP COLUMN {column}")
+        connection.execute("ALTER TABLE projects DROP COLUMN credit_weight")
+        connection.execute("UPDATE token_ledger SET task_id = 'gone' WHERE tokens_used = 500")
+        connection.commit()
+    home = TestDesk(tmp_path)
+    document = operation.write(home.desk, "agent-queue", str(database))
+    assert document["added"] == 6
+    assert document["projects"][0]["weight"] == 1
+    lost = "500 tokens of the ledger belong to no task that is there: left out."
+    assert lost in document["notes"]
+    assert home.status_of("a-1", "a-2") == ["done", "queued"]
+
+
 def test_agent_queue_archived_projects_keep_their_tasks(database, tmp_path):
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("UPDATE projects SET status = 'ARCHIVED' WHERE id = 'b'")
@@ -301,7 +317,7 @@ def test_agent_queue_archived_projects_keep_their_tasks(database, tmp_path):
             "a-1: retry_count = 'x' is refused",
         ),
         ("UPDATE tasks SET id = 'a 1' WHERE id = 'a-1'", "task 'a 1': id: not a proper name"),
-        ("ALTER TABLE tasks DROP COLUMN priority", "a table without column 'priority'"),
+        ("ALTER TABLE tasks DROP COLUMN title", "a table without column 'title'"),
         ("DROP TABLE token_ledger", "not agent-queue's database: no such table: token_ledger"),
         ("UPDATE tasks SET project_id = 'gone' WHERE id = 'a-2'", "there is no project 'gone'"),
     ],

@@ -24,6 +24,11 @@ _PROJECT = {"ACTIVE": "active", "PAUSED": "paused", "ARCHIVED": "archived"}
 #: What it would start by itself, and what is over; everything else needs a look.
 _STATUS = {"DEFINED": Status.QUEUED, "READY": Status.QUEUED, "COMPLETED": Status.DONE}
 _Row = dict[str, Any]
+#: What a column is that a database of another age does not have, or that is empty.
+_UNSAID = {
+    "credit_weight": 1.0, "max_concurrent_agents": 2, "budget_limit": None, "parent_task_id": None,
+    "description": None, "priority": None, "retry_count": 0, "max_retries": 3,
+}  # fmt: skip
 
 
 def convert(path: Path) -> Converted:
@@ -95,7 +100,8 @@ def _address(file: Path) -> str:
 
 
 def _rows(connection: sqlite3.Connection, table: str) -> list[_Row]:
-    return [dict(row) for row in connection.execute(f"SELECT * FROM {table}")]
+    rows = map(dict, connection.execute(f"SELECT * FROM {table}"))
+    return [_UNSAID | {key: said for key, said in row.items() if said is not None} for row in rows]
 
 
 def _projects(rows: list[_Row], found: Converted) -> None:
@@ -129,13 +135,20 @@ def _tasks(tables: dict[str, list[_Row]], found: Converted) -> None:
     needs: dict[str, list[str]] = {}
     for row in tables["task_dependencies"]:
         needs.setdefault(row["task_id"], []).append(row["depends_on_task_id"])
-    used: dict[str, list[tuple[int, int]]] = {}
+    used: dict[str | None, list[tuple[int, int]]] = {}
     for row in tables["token_ledger"]:
         entry = (_take(row, "timestamp", _instant), _take(row, "tokens_used", count))
-        used.setdefault(row["task_id"], []).append(entry)
+        used.setdefault(row.get("task_id"), []).append(entry)
     for row in tables["tasks"]:
         ledger = tuple(sorted(used.get(row["id"], ())))
         found.tasks.append(_task(row, needs.get(row["id"], []), ledger))
+    lost = sum(
+        tokens
+        for task in used.keys() - {row["id"] for row in tables["tasks"]}
+        for _, tokens in used[task]
+    )
+    if lost:
+        found.note(f"{lost:,} tokens of the ledger belong to no task that is there: left out.")
     if used:
         found.note(
             "The ledger's tokens are booked to their projects at their time, so shares go on "
@@ -168,12 +181,17 @@ def _task(row: _Row, needs: list[str], used: tuple[tuple[int, int], ...]) -> Bro
     return Brought(
         {key: value for key, value in record.items() if value is not None},
         status,
-        created_at=_take(row, "created_at", _instant),
-        ended_at=_take(row, "updated_at", _instant) if status is Status.DONE else None,
+        created_at=_take(row, "created_at", _instant) if "created_at" in row else None,
+        ended_at=_ended(row) if status is Status.DONE else None,
         failures=_take(row, "retry_count", count),
         reason=f"{row['status']} in agent-queue" if status is Status.PARKED else "",
         used=used,
     )
+
+
+def _ended(row: _Row) -> int | None:
+    last = next((name for name in ("updated_at", "created_at") if name in row), None)
+    return None if last is None else int(_take(row, last, _instant))
 
 
 def _take(row: _Row, column: str, read: Callable[[Any], Any]) -> Any:
