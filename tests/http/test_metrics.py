@@ -91,6 +91,7 @@ def test_no_counter_goes_back(server: Server, told: dict[str, float]):
             assert now[name] >= value, name
 
 
+@pytest.mark.slow
 def test_only_what_ends_from_the_start_on_is_counted(tmp_path):
     with serving(tmp_path) as server:
         server.ask("POST", "/tasks", {"tasks": [{"prompt": "x"}, {"prompt": "y"}]})
