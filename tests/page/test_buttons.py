@@ -34,7 +34,7 @@ def test_add_a_task(house, context):
     form.get_by_role("button", name="Add task").click()
     told = page.locator(".toast").first
     expect(told).to_contain_text("Added")
-    name = told.inner_text().removeprefix("Added ").rstrip(".")
+    name = (told.get_by_role("link", name="Open it").get_attribute("href") or "").rpartition("/")[2]
     task = house.task(name)
     assert (task.prompt, task.project) == ("Fix the login form\nand test it", "web")
     assert (task.kind, task.agent, task.priority) == ("review", "demo", 7)

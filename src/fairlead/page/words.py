@@ -83,6 +83,11 @@ def task_link(task: str, *words: Html | str, class_: str = "") -> Html:
 
 
 def sentence(words: str) -> str:
-    """Words as a sentence; the part of a time that nobody reads is left out."""
-    told = _FRACTION.sub(r"\1Z", words)
+    """Words as a sentence."""
+    told = plain(words)
     return told[:1].upper() + told[1:]
+
+
+def plain(words: str) -> str:
+    """Words without the part of a time that nobody reads; they may begin with a name."""
+    return _FRACTION.sub(r"\1Z", words)

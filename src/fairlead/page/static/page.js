@@ -152,7 +152,7 @@ function sayNumbers() {
 
 // Messages
 
-function toast(message, hint = "", bad = false) {
+function toast(message, hint = "", bad = false, go = null) {
   const box = document.createElement("div");
   box.className = bad ? "toast bad" : "toast";
   box.setAttribute("role", bad ? "alert" : "status");
@@ -161,9 +161,8 @@ function toast(message, hint = "", bad = false) {
     line.textContent = words;
     box.append(line);
   }
-  const open = document.querySelector("dialog[open]");
-  (open ?? $("toasts")).append(box);
-  if (open) $("toasts").append(box);
+  if (go) box.lastChild.append(" ", Object.assign(document.createElement("a"), { href: go, textContent: "Open it" }));
+  $("toasts").append(box);
   setTimeout(() => box.remove(), bad ? 9000 : 4000);
 }
 
@@ -222,7 +221,7 @@ async function submit(form) {
   }
   form.closest("dialog").close();
   if (form.dataset.do === "add") form.reset();
-  toast(told.message);
+  toast(told.message, "", false, told.go);
 }
 
 async function open(name) {

@@ -106,6 +106,7 @@ def _slot(each: dict[str, Any], now: Scene) -> Html:
     link = task_link(each["task"], each["title"] or each["task"], class_="title")
     age = ticking(parse_instant(each["started_at"] or each["leased_at"]))
     pulse = span("pulse", aria_hidden="true")
+    runs = span("age", span("sr", "for "), age)
     words = [project_of(each["project"], now.projects), span("mono", each["task"])]
     if each["attempt"] > 1:
         words.append(badge(f"attempt {each['attempt']}"))
@@ -118,7 +119,7 @@ def _slot(each: dict[str, Any], now: Scene) -> Html:
     label = f"{used:,} of about {estimate:,} tokens"
     return tag(
         "li",
-        div("head", pulse, link, age),
+        div("head", pulse, link, runs),
         div("facts", words),
         tag("p", line[:200], class_="line mono"),
         meter(used / estimate if estimate else 0, label),
@@ -136,9 +137,18 @@ def next_up(now: Scene) -> Html:
     elif rows:
         body = tag("ol", rows, class_="next rows")
     else:
-        words = "Nothing may start now." if now.queued["ready"] else "Nothing is ready to start."
-        body = empty(words, "Below stands what the rest waits for.")
+        body = empty(*_nothing(now))
     return card("next", "Next up", body, about if rows else "")
+
+
+def _nothing(now: Scene) -> tuple[str, str]:
+    """Why nothing is next, and where to look."""
+    if not now.queued["total"]:
+        return "The queue is empty.", "Press a to add a task."
+    hint = "Below stands what the rest waits for."
+    if now.queued["ready"]:
+        return "Nothing may start now.", hint
+    return "Nothing is ready to start.", hint
 
 
 def _next(each: dict[str, Any], now: Scene) -> Html:

@@ -13,7 +13,7 @@ from fairlead.page.parts import act, badge, card, project_of, status_badge
 from fairlead.page.switch import switch
 from fairlead.page.views import log, record
 from fairlead.page.views.waits import frees
-from fairlead.page.words import count, dollars, length, sentence, short, task_link, ticking
+from fairlead.page.words import count, dollars, length, plain, sentence, short, task_link, ticking
 from fairlead.service import whys
 from fairlead.service.desk import Desk
 from fairlead.service.reports.listing import show
@@ -110,7 +110,7 @@ def _why(task: dict[str, Any], why: dict[str, Any]) -> Html:
         ahead = why["position"] - 1
         tail = f", {count(ahead, 'task')} ahead." if ahead else "."
         body.append(tag("p", f"Place {why['position']} in its project{tail}", class_="quiet-text"))
-    changes = [tag("li", sentence(each["change"])) for each in why["would_start_if"][:CHANGES]]
+    changes = [tag("li", plain(each["change"])) for each in why["would_start_if"][:CHANGES]]
     if changes:
         body += [tag("h3", "It would start if"), tag("ul", changes, class_="changes")]
     score = why["score"]

@@ -154,5 +154,9 @@ def _row(each: dict[str, Any], projects: list[str]) -> Html:
         facts.append(span("why", why))
     link = task_link(each["id"], each["title"] or each["id"], class_="title")
     words = div("", link, div("facts", facts, frees(hold["until"] if hold else None)))
-    age = ticking(parse_instant(each["ended_at"] or each["created_at"]))
+    when = ticking(parse_instant(each["ended_at"] or each["created_at"]))
+    since = "ended" if each["ended_at"] else "added"
+    age = span(
+        "age", span("sr", f"{since} "), when, span("sr", " ago"), title=f"{since} so long ago"
+    )
     return tag("li", status_badge(each["status"]), words, age, data_key=each["id"])
