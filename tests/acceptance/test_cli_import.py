@@ -82,6 +82,11 @@ def test_a_record_without_an_id_is_named_by_its_place(home, tmp_path):
     assert shown.out.endswith("  … and 3 more left out; --json names them\n")
 
 
+def test_where_nothing_is_found_that_is_said(home, tmp_path):
+    shown = home.run("import", "cards", tmp_path)
+    assert shown.out == f"cards {tmp_path}: no task created, there is nothing of its kind\n"
+
+
 def test_exit_codes_say_what_happened(home, tasks, tmp_path):
     assert home.error("import", "jsnl", tasks, code=2)["code"] == "unknown_source"
     assert home.error("import", "jsonl", tmp_path / "no", code=2)["code"] == "unreadable"

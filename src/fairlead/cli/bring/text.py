@@ -62,6 +62,8 @@ def _counts(document: dict[str, Any]) -> str:
         "conflicts": "in conflict",
     }
     parts += [f"{len(document[part])} {word}" for part, word in words.items() if document[part]]
+    if not document["created"] and len(parts) == 1:
+        parts.append("there is nothing of its kind")
     return safe(f"{document['source']} {document['path']}: {', '.join(parts)}")
 
 
