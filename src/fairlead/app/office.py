@@ -44,7 +44,11 @@ ASK_SECONDS = 1.0
 LAG_MAX = 2_000
 
 
-@dataclass(slots=True)
+#: Whose turn is not now.
+_OTHERS = {"lease": "complete", "complete": "lease"}
+
+
+@dataclass(slots=True, eq=False)
 class _Call:
     """One call that waits for its answer."""
 
@@ -106,6 +110,7 @@ class Office:
         self._waiting: deque[_Call] = deque()
         self._came = threading.Condition()
         self._together = 1  # how many calls shared the last commit
+        self._wanted = 1  # how many calls must wait before the writer is woken
         self._closing = threading.Event()
         self._listeners: set[Listener] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -154,7 +159,10 @@ class Office:
         answer: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
         with self._came:
             self._waiting.append(_Call(operation, arguments, actor, answer))
-            self._came.notify()
+            if (
+                len(self._waiting) >= self._wanted
+            ):  # waking it for each would cost more than it does
+                self._came.notify()
         return await answer
 
     async def _wait(
@@ -213,15 +221,25 @@ class Office:
                 self._loop.call_soon_threadsafe(_answer, asked)
 
     def _take(self) -> list[_Call]:
-        """All that wait; those who have just been answered are waited for a moment."""
+        """All that wait; those who have just been answered are waited for a moment.
+
+        Who asks for work and who has done it take turns: they would be apart for ever otherwise,
+        and half as many would share a plan.
+        """
         with self._came:
-            expected = self._together + len(self._waiting)  # they come back, and so they stay
+            back = self._together + len(self._waiting)  # they come back, and so they stay
             while not self._waiting and not self._closing.is_set():
                 self._came.wait()
-            if self._waiting:
-                self._came.wait_for(lambda: len(self._waiting) >= expected, GATHER_SECONDS)
-            self._together = min(len(self._waiting), SHARED_MAX)
-            return [self._waiting.popleft() for _ in range(self._together)]
+            if len(self._waiting) < back and not self._closing.is_set():
+                self._wanted = back
+                self._came.wait(GATHER_SECONDS)
+                self._wanted = 1
+            waiting = list(self._waiting)
+            others = _OTHERS.get(waiting[0].operation.name) if waiting else None
+            taken = [each for each in waiting if each.operation.name != others][:SHARED_MAX]
+            self._waiting = deque(each for each in waiting if each not in taken)
+            self._together = len(taken)
+            return taken
 
     def _perform(self, desk: Desk, asked: list[_Call]) -> None:
         """Results first: they make room for whoever asks for work."""
@@ -247,6 +265,11 @@ class Office:
                 stamp = -1
 
     def _tell(self, desk: Desk) -> None:
+        if not self._listeners:
+            newest = events.newest(desk)
+            if not self._listeners:  # who comes from now on reads what there is first
+                self.newest = newest
+                return
         while self._loop is not None and not self._closing.is_set():
             page = events.page(desk, self.newest)
             if not page["events"]:

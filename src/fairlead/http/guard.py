@@ -17,8 +17,6 @@ from fairlead.http.sessions import Sessions
 OPEN = frozenset({"/healthz", "/readyz", "/open"})
 #: Where the token of an attempt is good for something: the API, and MCP.
 CALLED = ("/api/v1/", "/mcp/")
-#: A body that is not there after so long does not come.
-BODY_SECONDS = 30.0
 #: Wrong proofs that are answered at once; the next ones wait, or are turned away.
 GUESSES, GUESS_SECONDS, GUESSERS_MAX = 20, 1.0, 64
 _READING = ("GET", "HEAD", "OPTIONS")
@@ -57,7 +55,7 @@ class Guard:
         except HttpError as error:
             await _refuse(error, scope, receive, safe)
             return
-        if not is_socket and (size is None or size > 0):
+        if size is None:
             measured = _Measured(scope, receive, safe)
             await self._app(scope, measured.receive, measured.send)
         else:
@@ -126,28 +124,20 @@ class _Safe:
 
 
 class _Measured:
-    """A body that is counted and timed; too much or too slow is answered here, and then is over."""
+    """A body whose length nobody says is counted; too much is answered here, and then is over."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
-        self._left, self._until = BODY_BYTES_MAX, monotonic() + BODY_SECONDS
-        self._whole = self._started = self._over = False
+        self._left = BODY_BYTES_MAX
+        self._started = self._over = False
 
     async def receive(self) -> Message:
         """The next part."""
         if self._over:
             return {"type": "http.disconnect"}
-        if self._whole:
-            return await self._receive()
-        try:
-            async with asyncio.timeout(max(0.0, self._until - monotonic())):
-                message = await self._receive()
-        except TimeoutError:
-            hint = f"A body has {BODY_SECONDS:.0f} seconds."
-            return await self._end(HttpError(408, "too_slow", "the body did not come", hint))
+        message = await self._receive()
         if message["type"] == "http.request":
             self._left -= len(message.get("body", b""))
-            self._whole = not message.get("more_body", False)
             if self._left < 0:
                 return await self._end(_too_large())
         return message

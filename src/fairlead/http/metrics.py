@@ -7,6 +7,7 @@ the event log as it comes, so that no counter goes back, whatever is compacted o
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -44,7 +45,8 @@ class Metrics:
 
     def __init__(self, office: Office, streams: Streams, now: Callable[[], Instant]) -> None:
         self._office, self._streams, self._now = office, streams, now
-        self._requests, self._ended = Sums(), Sums()
+        self._answered: Counter[tuple[str, str, int]] = Counter()  # by method, route, status
+        self._ended = Sums()
         self._tokens, self._dollars = Sums(), Sums()
         self._waits, self._durations = Histogram(), Histogram()
         self._counted = 0  # the number of the last event that was looked at
@@ -73,9 +75,7 @@ class Metrics:
             async def counting_send(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     route = scope.get("fairlead.route", "other")
-                    code = str(message["status"])
-                    named = {"method": _method(scope), "route": route, "status": code}
-                    self._requests.add(named)
+                    self._answered[_method(scope), route, message["status"]] += 1
                 await send(message)
 
             await app(scope, receive, counting_send)
@@ -91,7 +91,11 @@ class Metrics:
         page.histogram("fairlead_duration_seconds", "From leased to ended.", self._durations)
         page.sums("fairlead_tokens_total", "Tokens of ended attempts.", self._tokens)
         page.sums("fairlead_cost_dollars_total", "Dollars of ended attempts.", self._dollars)
-        page.sums("fairlead_http_requests_total", "Requests answered.", self._requests)
+        rows = [
+            ({"method": method, "route": route, "status": str(status)}, float(count))
+            for (method, route, status), count in self._answered.items()
+        ]
+        page.family("fairlead_http_requests_total", "counter", "Requests answered.", rows)
         streams = _alone(self._streams.count)
         page.family("fairlead_event_streams", "gauge", "Open event streams.", streams)
         return Answer(200, page.text().encode(), _TYPE)

@@ -21,6 +21,10 @@ from fairlead.model.errors import FairleadError, Invalid, Refused
 CONNECTIONS_MAX = 2_000
 #: A head that is not whole after so long, or larger than this, does not come.
 HEAD_SECONDS, HEAD_BYTES_MAX = 30.0, 64 * 1024
+#: A body that is not whole after so long does not come.
+BODY_SECONDS = 30.0
+#: How often it is looked for slow ones, in tenths of a second.
+LOOK_TICKS = 10
 #: A connection that is not asked anything for so long is closed.
 IDLE_SECONDS = 20
 #: A caller who does not read for so long is let go.
@@ -29,16 +33,47 @@ STUCK_SECONDS = 30.0
 GRACE_SECONDS = 5
 
 
+class _Joined:
+    """A transport that sends what is written in one turn of the loop in one go.
+
+    A response is a head and a body; sent one by one they wake the caller twice.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._held: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Held until the turn is over."""
+        if not self._held:
+            self._loop.call_soon(self._send)
+        self._held.append(data)
+
+    def close(self) -> None:
+        """Everything is sent first."""
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        if self._held:
+            self._transport.write(b"".join(self._held))
+            self._held.clear()
+
+
 class Connection(HttpToolsProtocol):
     """A connection whose caller may be neither slow nor endless."""
 
-    _timer: asyncio.TimerHandle | None = None
-    _stuck: asyncio.TimerHandle | None = None
+    _due = 0.0  # when what is awaited must be there; 0: nothing is
+    _in_head = True
     _head_bytes = 0
+    _stuck: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """The head of the first request is awaited."""
-        super().connection_made(transport)
+        super().connection_made(_Joined(transport, self.loop))  # type: ignore[arg-type]
         if len(self.connections) > CONNECTIONS_MAX:
             transport.abort()
             return
@@ -46,13 +81,14 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is awaited any more."""
-        _cancel(self._timer)
-        _cancel(self._stuck)
+        self._due = 0.0
+        if self._stuck is not None:
+            self._stuck.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a head are counted, those of a body by whoever reads it."""
-        if self._timer is not None:
+        if self._in_head:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES_MAX and not self._ends_in(data):
                 self.send_400_response("The head is too large.")
@@ -61,10 +97,24 @@ class Connection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP has the error document too."""
-        error = FairleadError(msg, "Send HTTP/1.1.", "bad_request")
+        self._refuse("400 Bad Request", FairleadError(msg, "Send HTTP/1.1.", "bad_request"))
+
+    def look(self, now: float) -> None:
+        """Whoever is too slow is let go."""
+        if not self._due or now < self._due:
+            return
+        self._due = 0.0
+        if self._in_head or self.cycle is None or self.cycle.response_started:
+            self.transport.abort()
+            return
+        hint = f"A body has {BODY_SECONDS:.0f} seconds."
+        error = FairleadError("the body did not come", hint, "too_slow")
+        self._refuse("408 Request Timeout", error)
+
+    def _refuse(self, status: str, error: FairleadError) -> None:
         body = to_json(error.document())
         head = (
-            "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
+            f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\n"
             f"content-length: {len(body)}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
@@ -76,10 +126,14 @@ class Connection(HttpToolsProtocol):
         return b"\r\n\r\n" in data[: max(0, room)]
 
     def on_headers_complete(self) -> None:
-        """The head is there."""
-        _cancel(self._timer)
-        self._timer = None
+        """The head is there; a body may follow."""
+        self._in_head, self._due = False, self.loop.time() + BODY_SECONDS
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """All of it is there."""
+        self._due = 0.0
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """The next head is awaited."""
@@ -95,12 +149,12 @@ class Connection(HttpToolsProtocol):
     def resume_writing(self) -> None:
         """It reads again."""
         super().resume_writing()
-        _cancel(self._stuck)
+        if self._stuck is not None:
+            self._stuck.cancel()
 
     def _await_head(self) -> None:
-        _cancel(self._timer)
-        self._head_bytes = 0
-        self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+        self._in_head, self._head_bytes = True, 0
+        self._due = self.loop.time() + HEAD_SECONDS
 
 
 class Server(uvicorn.Server):
@@ -109,6 +163,15 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, streams: Streams) -> None:
         super().__init__(config)
         self._streams = streams
+
+    async def on_tick(self, counter: int) -> bool:
+        """Now and then, look for callers who are too slow: cheaper than a timer for each."""
+        if counter % LOOK_TICKS == 0:
+            now = asyncio.get_running_loop().time()
+            for each in list(self.server_state.connections):
+                if isinstance(each, Connection):
+                    each.look(now)
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Who listens is told, then everybody is answered."""
@@ -174,8 +237,3 @@ def _allow_files() -> None:
         with contextlib.suppress(OSError, ValueError):
             most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-
-
-def _cancel(timer: asyncio.TimerHandle | None) -> None:
-    if timer is not None:
-        timer.cancel()

@@ -114,7 +114,7 @@ def complete_each(
     answers: dict[int, dict[str, Any] | FairleadError] = {}
     again: list[int] = []  # a second result of one task is taken in when the first is written
     with desk.store.write() as tx:
-        many: dict[str, tuple[int, _Held]] = {}
+        many: dict[str, tuple[int, Attempt]] = {}
         for at, (lease, _) in enumerate(told):
             attempt = tx.attempt(lease)
             if attempt is None:
@@ -122,13 +122,13 @@ def complete_each(
             elif attempt.task in many:
                 again.append(at)
             else:
-                first = next(iter(many.values()))[1] if many else None
-                task = tx.tasks([attempt.task])[attempt.task]
-                many[attempt.task] = at, _Held(desk, tx, attempt, task, first)
-        for at, held in many.values():
+                many[attempt.task] = at, attempt
+        tasks, held = tx.tasks(many), None
+        for at, attempt in many.values():
+            held = _Held(desk, tx, attempt, tasks[attempt.task], held)
             document, problem = _complete(held, told[at][1])
             answers[at] = problem or document | {"status": str(held.task.status)}
-        if many:
+        if held is not None:
             held.write()
     rest = complete_each(desk, [told[at] for at in again]) if again else []
     answers |= dict(zip(again, rest, strict=True))
