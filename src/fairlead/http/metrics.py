@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 #: How often what has ended is counted, though nobody asks.
-FEED_SECONDS = 5.0
+FEED_SECONDS = 60.0
 #: Events of one read.
 PAGE = 1000
 _ENDINGS = frozenset(str(each) for each in Outcome) | {"stopped", "late_success"}
