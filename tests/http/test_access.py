@@ -104,7 +104,7 @@ def test_a_token_of_another_home_or_lease_is_nobody(server: Server, lease: str):
 def cookie_from(reply: Reply) -> str:
     """What a browser would send back."""
     (morsel,) = SimpleCookie(reply.headers["set-cookie"]).values()
-    assert (morsel["httponly"], morsel["samesite"], morsel["path"]) == (True, "Strict", "/")
+    assert (morsel["httponly"], morsel["samesite"], morsel["path"]) == (True, "Lax", "/")
     return f"{morsel.key}={morsel.value}"
 
 
@@ -121,6 +121,9 @@ def test_a_link_opens_once(server: Server):
     assert server.call("GET", "/api/v1/status", token=None, Cookie=cookie).status == 200
     again = server.call("GET", path, token=None)
     assert (again.status, again.code) == (401, "used_link")
+    clicked_twice = server.call("GET", path, token=None, Cookie=cookie)
+    assert (clicked_twice.status, clicked_twice.headers["location"]) == (303, "/")
+    assert "set-cookie" not in clicked_twice.headers
     for wrong in ("/open", "/open?key=", "/open?key=guess"):
         assert server.call("GET", wrong, token=None).status == 401
     assert server.call("GET", "/api/v1/status", token=None, Cookie=cookie + "x").status == 401

@@ -69,6 +69,18 @@ def test_a_foreign_origin_is_refused(server: Server, origin: str):
     assert server.ask("GET", "/status")["paused"] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("Host", "127.0.0.1:{port}"), ("Origin", "http://127.0.0.1:{port}")]
+)
+def test_what_is_said_twice_is_not_believed(server: Server, name: str, value: str):
+    more = f"Origin: http://127.0.0.1:{{port}}\r\n{name}: {value}".format(port=server.port)
+    with server.socket() as wire:
+        wire.sendall(head(server, "GET", STATUS, more))
+        said = wire.recv(65536)
+    assert said.startswith(b"HTTP/1.1 403 ")
+    assert f"{name} is given twice".encode() in said
+
+
 def test_our_own_origin_is_welcome(server: Server):
     assert server.call("GET", STATUS, Origin=f"http://127.0.0.1:{server.port}").status == 200
     other_name = server.call("GET", STATUS, Origin=f"http://localhost:{server.port}")

@@ -69,6 +69,31 @@ def test_what_is_not_there_is_not_found(client, path):
 
 
 @pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/nope"), ("POST", "/tasks"), ("GET", "/x/y")]
+)
+def test_what_leads_nowhere_says_so_to_people_and_programs(client, method, path):
+    answer = client.request(method, path)
+    assert (answer.status_code, answer.json()["schema"]) == (404, "fairlead/1")
+    assert answer.json()["error"]["code"] == "not_found"
+    assert f"there is no {method} {path} here" in answer.json()["error"]["message"]
+    shown = client.request(method, path, headers={"Accept": "text/html"})
+    assert shown.status_code == 404
+    assert "That did not work" in shown.text
+    assert 'href="/"' in shown.text
+
+
+def test_a_queue_that_is_full_takes_no_task_and_says_so(tmp_path, client):
+    (tmp_path / "policy.toml").write_text("caps.all = 0\nbackpressure.soft = 1\n")
+    told = client.post("/page/do/add", json={"prompt": "one more"}).json()["message"]
+    assert told.startswith("Added t1. the queue is 2 deep")
+    (tmp_path / "policy.toml").write_text("caps.all = 0\nbackpressure.hard = 1\n")
+    answer = client.post("/page/do/add", json={"prompt": "one more"})
+    assert answer.status_code == 503
+    error = answer.json()["error"]
+    assert (error["code"], bool(error["message"]), bool(error["hint"])) == ("deferred", True, True)
+
+
+@pytest.mark.parametrize(
     ("body", "headers", "code", "message"),
     [
         (b"{}", {}, 422, "send JSON"),

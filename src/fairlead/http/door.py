@@ -17,7 +17,8 @@ class Door:
 
     def __init__(self, sessions: Sessions, cookie: str, secure: bool) -> None:
         self.sessions, self.cookie = sessions, cookie
-        self._marks = "; Path=/; HttpOnly; SameSite=Strict" + ("; Secure" if secure else "")
+        # Lax: a link in a chat or a terminal of another site leads here, and can do no more.
+        self._marks = "; Path=/; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
 
     def link(self) -> Answer:
         """A new link, below the server's own address."""
@@ -25,11 +26,13 @@ class Door:
         return answer({"schema": "fairlead/1", "path": path, "seconds": int(LINK_SECONDS)})
 
     async def open(self, scope: Scope) -> Answer:
-        """Change a key into a cookie, and go to the page."""
+        """Change a key into a cookie, and go to the page; who has a cookie may click again."""
         if scope["method"] == "HEAD":  # whoever only looks uses nothing up
             return Answer(204, b"", [])
         query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
         cookie = self.sessions.open(query.get("key", [""])[0])
+        if cookie is None and self.sessions.is_good(cookie_of(scope, self.cookie)):
+            return Answer(303, b"", [(b"location", b"/")])
         if cookie is None:
             hint = "`fairlead link` prints a new one."
             raise HttpError(401, "used_link", "this link was used, or is too old", hint)

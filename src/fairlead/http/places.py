@@ -45,8 +45,10 @@ class Places:
         if not self._is_ours(scope, host):
             hint = "Ask by the address it listens at, or serve with --name NAME."
             raise HttpError(403, "foreign_host", f"this is not {host[:100] or 'named'}", hint)
-        if sum(key == b"host" for key, _ in scope["headers"]) > 1:
-            raise HttpError(403, "foreign_host", "Host is given twice", "Give it once.")
+        for name in _LOOKED_AT:
+            if sum(key == name for key, _ in scope["headers"]) > 1:
+                said, code = name.decode().title(), f"foreign_{name.decode()}"
+                raise HttpError(403, code, f"{said} is given twice", "Give it once.")
         origin = header(scope, b"origin").decode("latin-1").lower()
         if origin and not same_origin(origin, host):
             hint = "Pages of other sites may not ask here."

@@ -71,8 +71,8 @@ class Streams:
         self, scope: Scope, receive: Receive, send: Send, arguments: Mapping[str, Any]
     ) -> None:
         """One stream, until one of the two ends."""
-        given = fitting(OPERATIONS["events"], arguments)
-        cursor = _cursor(scope, given)
+        given = fitting(OPERATIONS["events"], {**arguments, **_remembered(scope)})
+        cursor = given.get("cursor")
         if self.count >= STREAMS_MAX or self._closing.is_set():
             hint = "Read pages with ?cursor=N meanwhile."
             wait = [(b"retry-after", b"5")]
@@ -178,11 +178,11 @@ async def _hung_up(receive: Receive) -> None:
         pass
 
 
-def _cursor(scope: Scope, given: Mapping[str, Any]) -> int | None:
+def _remembered(scope: Scope) -> dict[str, int]:
     """After which event it goes on; what the browser remembers counts more than the address."""
     text = header(scope, b"last-event-id").decode("latin-1").strip()
     if not text:
-        return given.get("cursor")
+        return {}
     if not (text.isascii() and text.isdigit() and len(text) <= 16):
         raise Invalid(f"Last-Event-ID: not a number: {text[:40]!r}", "Send the `id` of an event.")
-    return int(text)
+    return {"cursor": int(text)}

@@ -6,9 +6,10 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 from fairlead.app.office import Office
-from fairlead.model.errors import Invalid
+from fairlead.model.errors import Invalid, TryLater
 
 _SCOPE = re.compile(r"[a-z]+(:[A-Za-z0-9._*-]+)?")
 #: What a form gives: texts by name.
@@ -35,8 +36,11 @@ async def add(office: Office, given: Given) -> Told:
     if needs:
         task["needs"] = needs
     found = await office.ask("add", {"tasks": [task]})
+    if found["deferred"]:
+        raise TryLater(found["message"], found["hint"], "deferred")
     row = found["tasks"][0]
-    return Told(f"Added {row['id']}.", f"/task/{row['id']}")
+    told = f"Added {row['id']}. {row.get('warning', '')}".strip()
+    return Told(told, f"/task/{quote(row['id'], safe='')}")
 
 
 async def edit(office: Office, given: Given) -> Told:

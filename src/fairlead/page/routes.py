@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ _FILES = ("page.css", "page.js", "theme.js", "icon.svg")
 BODY_MAX = 256 * 1024
 LOG_BYTES = 64 * 1024
 NAMES_MAX = 200
+_ANY = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _HEADERS = {
     "Content-Security-Policy": CSP,
     "X-Content-Type-Options": "nosniff",
@@ -70,7 +72,27 @@ def routes(office: Office) -> list[Route]:
         Route("/page/known", page.known, methods=["GET"]),
         Route("/page/do/{action}", page.act, methods=["POST"]),
         Route("/page/static/{name}", static, methods=["GET"]),
+        Route("/{rest:path}", page.nowhere, methods=_ANY),
     ]
+
+
+class Nowhere:
+    """What an address shows that leads nowhere; its switch is the overview's."""
+
+    title, place, address = "Not here", "", "/"
+
+    def __init__(self, asked: str) -> None:
+        self.error = NotFound(
+            f"there is no {asked} here", "The overview is at /, the API below /api/v1/."
+        )
+
+    def regions(self, desk: Desk) -> dict[str, Html]:
+        """Nothing."""
+        raise self.error
+
+    def frame(self, regions: Mapping[str, Html]) -> Html:
+        """Nothing."""
+        raise self.error
 
 
 def view_of(address: str) -> View | None:
@@ -155,6 +177,13 @@ class Page:
         self._live.stir()
         return JSONResponse({"message": visible(told.message), "go": told.go}, headers=_HEADERS)
 
+    async def nowhere(self, request: Request) -> Response:
+        """No such address: a sheet for people, the error document for programs."""
+        view = Nowhere(f"{request.method} {request.url.path}"[:200])
+        if "text/html" in request.headers.get("accept", ""):
+            return await self._show(view)
+        return _error(view.error)
+
     async def _show(self, view: View) -> Response:
         try:
             regions = await self._office.read(view.regions)
@@ -234,5 +263,5 @@ _CODES: tuple[tuple[type[FairleadError], int], ...] = (
 
 def _error(error: FairleadError) -> Response:
     code = next((code for kind, code in _CODES if isinstance(error, kind)), 409)
-    told = {"message": visible(error.message), "hint": visible(error.hint)}
-    return JSONResponse({"error": told}, code, headers=_HEADERS)
+    told = FairleadError(visible(error.message), visible(error.hint), error.error_code)
+    return JSONResponse(told.document(), code, headers=_HEADERS)

@@ -172,7 +172,7 @@ async function send(action, values) {
   const answer = await fetch(`/page/do/${action}`, {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(values),
   }).catch(() => null);
-  if (!answer) return { error: { message: "The server cannot be reached.", hint: "Nothing was changed. It is tried again by itself." } };
+  if (!answer) return { error: { message: "The server cannot be reached.", hint: "Look whether it was done before you do it again." } };
   const told = await answer.json().catch(() => null);
   return told ?? { error: { message: `The server answered ${answer.status}.`, hint: "Open the page again." } };
 }
