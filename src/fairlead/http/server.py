@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import resource
 import socket
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,8 @@ CONNECTIONS_MAX = 2_000
 HEAD_SECONDS, HEAD_BYTES_MAX = 30.0, 64 * 1024
 #: A body that is not whole after so long does not come.
 BODY_SECONDS = 30.0
+#: How soon the thread that writes and the one that answers give way to each other.
+SWITCH_SECONDS = 0.0005
 #: How often it is looked for slow ones, in tenths of a second.
 LOOK_TICKS = 10
 #: A connection that is not asked anything for so long is closed.
@@ -208,6 +211,7 @@ def run(
 ) -> None:
     """Serve until a signal, or until `should_exit`."""
     _allow_files()
+    sys.setswitchinterval(SWITCH_SECONDS)
     more = {"ssl_certfile": tls[0], "ssl_keyfile": tls[1]} if tls else {}
     config = uvicorn.Config(
         app,
