@@ -102,3 +102,11 @@ def test_off_loopback_nothing_starts_unless_asked_for(home: Path):
     assert refused.returncode == 2
     assert "0.0.0.0 is not loopback, and plain HTTP shows the token" in refused.stderr
     assert not (home / "daemon.lock").exists()
+
+
+def test_a_second_daemon_says_which_one_is_there(home: Path):
+    first = fairlead(home, "--json", "up", "--detach", "--no-server")
+    second = fairlead(home, "up", "--detach", "--no-server")
+    assert second.returncode == 1
+    pid = json.loads(first.stdout)["pid"]
+    assert f"`fairlead up` runs already (pid {pid})" in second.stderr.splitlines()[0]

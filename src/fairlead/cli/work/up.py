@@ -134,4 +134,6 @@ def _detach(call: Call, more: list[str]) -> int:
 
 def _last_words(home: Path) -> str:
     lines = (home / "daemon.log").read_text(encoding="utf-8", errors="replace").splitlines()
-    return f"the daemon did not come up: {lines[-1] if lines else 'it said nothing'}"
+    said = [line for line in lines if line and not line.startswith("hint: ")]
+    last = said[-1].removeprefix("error: ") if said else "it said nothing"
+    return f"the daemon did not come up: {last}"
