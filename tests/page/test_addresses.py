@@ -9,7 +9,9 @@ from starlette.testclient import TestClient
 from fairlead.app import open_desk
 from fairlead.app.office import Office
 from fairlead.page import CSP, mount
-from fairlead.service import tasks
+from fairlead.service import leases, projects, tasks
+from fairlead.service.ending import Report
+from fairlead.store.base import WorkerRow
 
 JSON = {"Content-Type": "application/json"}
 
@@ -91,6 +93,47 @@ def test_a_queue_that_is_full_takes_no_task_and_says_so(tmp_path, client):
     assert answer.status_code == 503
     error = answer.json()["error"]
     assert (error["code"], bool(error["message"]), bool(error["hint"])) == ("deferred", True, True)
+
+
+def test_a_title_without_end_is_no_wall(tmp_path, client):
+    desk = open_desk(tmp_path)
+    tasks.add(desk, [{"id": "long", "prompt": "x", "title": "W" * 10_000}])
+    desk.store.close()
+    shown = client.get("/task/long").text
+    assert f"<h1>{'W' * 200}…</h1>" in shown
+    assert f"{'W' * 10_000}</pre>" in shown, "the whole of it stands beside the prompt"
+
+
+def test_many_projects_share_one_card(tmp_path, client):
+    desk = open_desk(tmp_path)
+    for number in range(30):
+        projects.add_project(desk, f"p{number:02}", {"weight": 2})
+    records = [{"id": f"x{number}", "project": f"p{number:02}"} for number in range(30)]
+    tasks.add(desk, records)
+    desk.policy_file.write_text("caps.all = 40\n")
+    for each in leases.lease(desk, 40, "box")["leases"]:
+        leases.complete(desk, [each["lease"]], Report((900, 100, 0, 0)))
+    desk.store.close()
+    card = client.get("/").text.partition('id="shares"')[2].partition("</section>")[0]
+    assert card.count("<li") == 10
+    assert "and 21 more" in card, "with the default one"
+
+
+def test_numbers_that_seem_to_differ_say_why(tmp_path, client):
+    (tmp_path / "policy.toml").write_text(
+        'preset = "fair-share"\ncaps.all = 6\n'
+        '[[budget]]\nscope = "all"\ntokens = 500\nwindow = "24h"\n'
+    )
+    desk = open_desk(tmp_path)
+    with desk.store.write() as tx:
+        tx.put_worker(WorkerRow("box", "box", 4, (), desk.now()))
+    leases.lease(desk, 1, "box")
+    desk.store.close()
+    shown = client.get("/").text
+    assert "the cap allows 6, the workers have fewer slots" in shown
+    assert "0 + 100k reserved of 500" in shown
+    (tmp_path / "policy.toml").write_text('preset = "fare-share"\n')
+    assert "deferred · last good" in client.get("/").text
 
 
 @pytest.mark.parametrize(

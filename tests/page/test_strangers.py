@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from fairlead.service import queue
-from tests.page.windows import opened, picture
+from tests.page.windows import PHONE, opened, picture
 
 pytestmark = pytest.mark.slow
 
@@ -89,3 +89,25 @@ def test_lists_and_addresses_are_text(strange, context):
 def untouched(page) -> None:
     assert page.evaluate("window.caught") is None
     assert page.locator("main img, main script").count() == 0
+
+
+def test_a_link_on_another_site_opens_the_page(house, browser):
+    link = house.server.call("POST", "/api/v1/links", {}).document["path"]
+    base = f"http://127.0.0.1:{house.server.port}"
+    chat = f"<a href='{base}{link}'>open</a>"
+    with browser.new_context() as stranger:
+        stranger.route("http://chat.example/", lambda route: route.fulfill(body=chat))
+        page = stranger.new_page()
+        for _ in range(2):  # the second click finds the cookie
+            page.goto("http://chat.example/")
+            page.set_content(chat)
+            page.get_by_text("open").click()
+            expect(page).to_have_title("Overview · Fairlead")
+
+
+def test_a_long_name_fits_a_phone(house, browser):
+    house.add({"id": "a" * 60, "prompt": "x", "title": "many words " * 900})
+    context = house.context(browser, viewport=PHONE)
+    page = opened(context, f"/task/{'a' * 60}")
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    context.close()

@@ -81,10 +81,14 @@ def table(name: str, head: list[str], rows: list[list[Child]], right: Sequence[i
 
 
 def as_table(
-    name: str, head: list[str], rows: list[list[Child]], right: Sequence[int] = ()
+    name: str,
+    head: list[str],
+    rows: list[list[Child]],
+    right: Sequence[int] = (),
+    words: str = "As a table",
 ) -> Html:
     """The same as a drawing, for those who read rather than look."""
-    summary = tag("summary", "As a table")
+    summary = tag("summary", words)
     return tag("details", summary, table(name, head, rows, right), class_="as-table")
 
 

@@ -11,6 +11,8 @@ from fairlead.page.html import Html, tag
 
 #: How many colours projects are told apart by.
 COLOURS = 8
+#: Longest heading.
+HEADING_LETTERS = 200
 #: The part of an instant that people do not read.
 _FRACTION = re.compile(r"(T\d\d:\d\d:\d\d)\.\d+Z")
 
@@ -34,6 +36,11 @@ def short(number: float) -> str:
             part = number / size
             return f"{part:.0f}{letter}" if part >= 100 else f"{part:.1f}{letter}"
     return f"{number:.0f}"
+
+
+def shortened(words: str) -> str:
+    """What is too long for a heading ends in an ellipsis."""
+    return words if len(words) <= HEADING_LETTERS else f"{words[:HEADING_LETTERS].rstrip()}…"
 
 
 def dollars(amount: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fairlead.clock import Clock
@@ -57,7 +57,9 @@ class Desk:
             text = reading.policy_text(str(digest)) if digest else None
             shown = "the last good policy is shown" if text else "the defaults are shown"
             self.warnings.append(f"{error.message} ({shown})")
-            return parse_recorded(text) if text else Policy.preset("balanced")
+            if not text:
+                return Policy.preset("balanced")
+            return replace(parse_recorded(text), preset_name="last good")  # it was not recorded
 
 
 def _mark(path: str) -> FileMark:

@@ -13,6 +13,8 @@ from fairlead.page.words import colour, count, dollars, length, moment, short, t
 
 #: How many attempts the table beside the timeline lists, the newest.
 LISTED = 30
+#: How many projects have a bar of their own, those that used most; how many have a colour named.
+SHARES, NAMED = 10, 8
 
 
 def timeline_card(now: Scene) -> Html:
@@ -25,7 +27,9 @@ def timeline_card(now: Scene) -> Html:
     if not seen:
         return card("timeline", "Who ran when", empty("Nothing ran in this time."), "", tools)
     names = sorted({bar["project"] for bar in seen})
-    legend = [project_of(name, now.projects) for name in names[:8]]
+    legend = [project_of(name, now.projects) for name in names[:NAMED]]
+    if len(names) > NAMED:
+        legend.append(span("", f"and {len(names) - NAMED} more"))
     drawing = timeline(seen, now.start, now.end, label, lambda name: colour(name, now.projects))
     head = ["Task", "Project", "Outcome", "From", "To"]
     listed = [_attempt(bar) for bar in reversed(seen[-LISTED:])]
@@ -48,9 +52,19 @@ def _span(key: str, chosen: str) -> Html:
 
 def shares_card(now: Scene) -> Html:
     """Each project's share against its target."""
-    rows = [_share(each, now) for each in now.shares]
-    body = tag("ul", rows, class_="rows shares") if rows else empty("Nobody used anything yet.")
-    return card("shares", "Shares", body, "used / target by weight" if rows else "")
+    if not now.shares:
+        return card("shares", "Shares", empty("Nobody used anything yet."))
+    most = sorted(now.shares, key=lambda each: -each["tokens"])[:SHARES]
+    rows = [_share(each, now) for each in now.shares if each in most]
+    rest = [
+        [each["project"], each["weight"], *(f"{each[key]:.0%}" for key in ("share", "target"))]
+        for each in now.shares
+        if each not in most
+    ]
+    head = ["Project", "Weight", "Used", "Target"]
+    told = as_table("Shares of the others", head, rest, (1, 2, 3), f"and {len(rest)} more")
+    body = join(tag("ul", rows, class_="rows shares"), told if rest else None)
+    return card("shares", "Shares", body, "used / target by weight")
 
 
 def _share(each: dict[str, Any], now: Scene) -> Html:

@@ -98,8 +98,12 @@ def slots(now: Scene) -> Html:
     if not cells:
         cells = [tag("li", "No slot is open.", class_="slot free")]
     told = f"{len(now.running):,} busy" + (f", {free:,} free" if free is not None else "")
-    cap = tag("button", icon("cap"), "Change cap", type="button", class_="quiet", data_open="cap")
-    return card("slots", "Slots", tag("ol", cells, class_="slots"), told, cap)
+    cap, flying = now.room["cap"], now.room["in_flight"]
+    if cap is not None and free is not None and free < cap - flying:
+        told += f"; the cap allows {cap:,}, the workers have fewer slots"
+    change = {"type": "button", "class_": "quiet", "data_open": "cap"}
+    tools = tag("button", icon("cap"), "Change cap", **change)
+    return card("slots", "Slots", tag("ol", cells, class_="slots"), told, tools)
 
 
 def _slot(each: dict[str, Any], now: Scene) -> Html:

@@ -15,6 +15,7 @@ from fairlead.page.words import (
     moment,
     sentence,
     short,
+    shortened,
     task_link,
     ticking,
 )
@@ -71,7 +72,8 @@ def _attempt(each: dict[str, Any], status: str) -> list[Child]:
 def says(found: dict[str, Any]) -> Html:
     """What was asked for."""
     task = found["task"]
-    texts = (("Prompt", task["prompt"]), ("Command", " ".join(task["command"])))
+    title = task["title"] if shortened(task["title"]) != task["title"] else ""
+    texts = (("Title", title), ("Prompt", task["prompt"]), ("Command", " ".join(task["command"])))
     body: list[Child] = []
     for name, words in texts:
         if words:

@@ -13,7 +13,17 @@ from fairlead.page.parts import act, badge, card, project_of, status_badge
 from fairlead.page.switch import switch
 from fairlead.page.views import log, record
 from fairlead.page.views.waits import frees
-from fairlead.page.words import count, dollars, length, plain, sentence, short, task_link, ticking
+from fairlead.page.words import (
+    count,
+    dollars,
+    length,
+    plain,
+    sentence,
+    short,
+    shortened,
+    task_link,
+    ticking,
+)
 from fairlead.service import whys
 from fairlead.service.desk import Desk
 from fairlead.service.reports.listing import show
@@ -72,7 +82,8 @@ def _head(task: dict[str, Any], attempts: list[dict[str, Any]], projects: list[s
     back = tag("a", "Tasks", href="/tasks")
     slash = span("", " / ", aria_hidden="true")
     trail = tag("nav", back, slash, name, class_="trail", aria_label="Where you are")
-    titled = div("titled", tag("h1", task["title"] or name), div("buttons", _buttons(task)))
+    heading = tag("h1", shortened(task["title"] or name))
+    titled = div("titled", heading, div("buttons", _buttons(task)))
     return tag("section", trail, titled, div("facts", facts), id="head", aria_label="Task")
 
 

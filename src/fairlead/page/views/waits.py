@@ -135,7 +135,8 @@ def _budget(each: dict[str, Any]) -> Html:
     tone = "bad" if each["fraction"] >= 1 else "warn" if each["warn"] else ""
     label = f"budget of {each['scope']}: {used} of {limit} used, {reserved} reserved"
     name = span("", f"{each['scope']} · {each['window']}")
-    head = div("split", name, span("num end", f"{used} of {limit}"))
+    kept = f" + {reserved} reserved" if each["reserved"] else ""
+    head = div("split", name, span("num end", f"{used}{kept} of {limit}"))
     until = frees(each["frees_at"])
     key = f"{each['scope']} {each['window']}"
     return tag("li", head, meter(each["fraction"], label, tone=tone), until, data_key=key)
