@@ -8,7 +8,7 @@ from pathlib import Path
 from fairlead.intake.sources.base import Where
 from fairlead.testing.source_suite import Sample
 
-LINES = [
+LINES: list[dict[str, object]] = [
     {"id": "web-1", "title": "Fix the login form", "prompt": "Fix it.", "priority": 10},
     {"id": "web-2", "name": "Write the page", "size": 3},
     {"id": "web 3/a", "title": "An id that is no name", "project": "default"},
