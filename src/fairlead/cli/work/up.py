@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 #: How long a detached daemon has to come up.
 UP_SECONDS = 20.0
+NOT_SERVED = "no API and no page: pip install 'fairlead[server]'"
 
 
 @click.command("up")
@@ -82,7 +83,7 @@ def _servant(call: Call, more: list[str]) -> Servant | None:
     from fairlead.daemon.servant import Servant
 
     if not is_installed():
-        _say("no API and no page: pip install 'fairlead[server]'")
+        _say(NOT_SERVED)
         return None
     opens = ["--open"] if has_screen() and "--no-page" not in more else []
     return Servant(words(call, *more, *opens), sys.stderr.buffer, _say)
@@ -107,6 +108,8 @@ def _tell(call: Call, pid: int, page: bool | None) -> None:
         write(f"open {link}\n" if link else f"serving {url}\n")
     elif serves:
         warn(f"nothing is served yet; see {call.folder / 'daemon.log'}")
+    elif page is not None:
+        warn(NOT_SERVED)
 
 
 def _detach(call: Call, more: list[str]) -> int:
