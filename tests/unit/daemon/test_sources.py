@@ -134,7 +134,7 @@ def test_a_file_is_noticed_and_otherwise_never_looked_at(
     keep: Callable[..., Keeper], tmp_path: Path
 ) -> None:
     file = tmp_path / "tasks.jsonl"
-    file.write_text("")
+    file.write_text("\n")
     keeper = keep(type="jsonl", path="tasks.jsonl", every="100ms")
     keeper.sources.begin()
     keeper.until(lambda: keeper.applied == 1)
