@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import select
 import socket
 from pathlib import Path
@@ -43,6 +44,25 @@ def test_slow_clients_are_let_go(server: Server):
     for wire in (silent, halting, dripping, deaf):
         wire.close()
     assert server.call("GET", "/api/v1/status").status == 200
+
+
+def test_who_hung_up_waits_for_no_lease(server: Server):
+    call = {"name": "lease", "arguments": {"limit": 1, "worker": "gone", "wait": "60s"}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    body = json.dumps(asked)
+    more = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    more += "Accept: application/json, text/event-stream"
+    began = monotonic()
+    with server.socket() as wire:
+        wire.sendall(head(server, "POST", "/mcp", more) + body.encode())
+        while b'"gone"' not in server.call("GET", "/api/v1/workers").body:
+            select.select([], [], [], 0.02)
+    while b'route="/mcp"' not in server.call("GET", "/metrics").body:  # its call has ended
+        assert monotonic() - began < 20
+        select.select([], [], [], 0.02)
+    server.ask("POST", "/tasks", {"tasks": [{"id": "for-others", "prompt": "x"}]})
+    (lease,) = server.ask("POST", "/leases", {"limit": 1, "worker": "here"})["leases"]
+    assert lease["task"] == "for-others"
 
 
 def never_read(server: Server, wire: socket.socket) -> None:

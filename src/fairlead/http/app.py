@@ -14,14 +14,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fairlead.app.office import Office
 from fairlead.http import badges
 from fairlead.http.answers import Answer, HttpError, answer, answer_error
+from fairlead.http.bodies import Gone
 from fairlead.http.door import Door
 from fairlead.http.guard import Guard, refusal
 from fairlead.http.metrics import Metrics
 from fairlead.http.openapi import openapi
 from fairlead.http.places import Places
-from fairlead.http.routes import PREFIX, Call, Routes, add_operations
+from fairlead.http.routes import PREFIX, Call, Routes, add_operations, unless_gone
 from fairlead.http.sessions import Sessions
 from fairlead.http.streams import Streams
+from fairlead.model.errors import TryLater
 from fairlead.model.instant import Instant
 from fairlead.service.reports import events
 
@@ -78,7 +80,13 @@ class Served:
         self, name: str, arguments: Mapping[str, Any], scope: Mapping[str, Any]
     ) -> Mapping[str, Any]:
         """The answer of an operation to whoever sent this request; for what is mounted."""
-        return await badges.ask_as(self.office, name, arguments, scope)
+        asked = badges.ask_as(self.office, name, arguments, scope)
+        if "wait" not in arguments:
+            return await asked
+        try:
+            return await unless_gone(asked, scope["fairlead.receive"])
+        except Gone:
+            raise TryLater("the caller has hung up", "Ask again.", "gone") from None
 
     def when_ready(self, tell: Callable[[], None]) -> None:
         """Call this when it can answer."""
@@ -120,7 +128,7 @@ class Served:
         elif path in self._exact and scope["type"] == "http":
             await self._exactly(scope, receive, send)
         elif mounted in self._mounts:
-            scope["fairlead.route"] = mounted or "/"
+            scope["fairlead.route"], scope["fairlead.receive"] = mounted or "/", receive
             app = self._mounts[mounted]
             if scope["type"] == "http":
                 await self.streams.until_closed(app, scope, receive, send)

@@ -149,7 +149,7 @@ class Asked:
             return None
         arguments = await self._arguments(call, query)
         asked = badges.ask_as(self._office, name, arguments, call.scope)
-        document = await (_unless_gone(asked, call.receive) if "wait" in arguments else asked)
+        document = await (unless_gone(asked, call.receive) if "wait" in arguments else asked)
         if document.get("deferred"):
             wait = str(DEFERRED_SECONDS).encode()
             return answer(document, 429, [(b"retry-after", wait)])
@@ -181,7 +181,7 @@ class Asked:
         return lists | from_text(self._operation, others)
 
 
-async def _unless_gone(asked: Coroutine[Any, Any, Document], receive: Receive) -> Document:
+async def unless_gone(asked: Coroutine[Any, Any, Document], receive: Receive) -> Document:
     """What is asked, while the caller waits: nothing is leased to those who hung up."""
     asking = asyncio.ensure_future(asked)
     gone = asyncio.ensure_future(receive())  # the body is read: what comes now is the end
