@@ -1,4 +1,4 @@
-"""One browser a process, one served home a file of tests."""
+"""One browser and one served home a file of tests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from playwright.sync_api import sync_playwright
 from tests.page.windows import House, chromium
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """While it is there its loop runs, and nobody else in this process can run one."""
     program = chromium()
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
