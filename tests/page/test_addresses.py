@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from fairlead.app import open_desk
 from fairlead.app.office import Office
 from fairlead.page import CSP, mount
-from fairlead.service import leases, projects, tasks
+from fairlead.service import leases, projects, queue, tasks
 from fairlead.service.ending import Report
 from fairlead.store.base import WorkerRow
 
@@ -102,6 +102,16 @@ def test_a_title_without_end_is_no_wall(tmp_path, client):
     shown = client.get("/task/long").text
     assert f"<h1>{'W' * 200}…</h1>" in shown
     assert f"{'W' * 10_000}</pre>" in shown, "the whole of it stands beside the prompt"
+
+
+def test_many_pauses_leave_room_for_the_rest(tmp_path, client):
+    desk = open_desk(tmp_path)
+    for number in range(6):
+        queue.pause(desk, f"kind:k{number}")
+    desk.store.close()
+    notices = client.get("/").text.partition('id="notice"')[2].partition("</section>")[0]
+    assert notices.count('class="notice paused"') == 5
+    assert "2 more scopes paused: see " in notices
 
 
 def test_many_projects_share_one_card(tmp_path, client):

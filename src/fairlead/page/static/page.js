@@ -351,7 +351,9 @@ async function readLog(begin = false) {
   const answer = await fetch(`/page/log?${asked}`).catch(() => null);
   const told = answer?.ok ? await answer.json() : null;
   log.busy = false;
-  if (!told || told.attempt !== log.attempt || told.stream !== document.querySelector("[name=stream]:checked").value) return;
+  if (!told) return;
+  const other = told.attempt !== log.attempt || told.stream !== document.querySelector("[name=stream]:checked").value;
+  if (other) return readLog(true); // another one was chosen meanwhile
   if (told.text) text.append(document.createTextNode(told.text));
   while (text.textContent.length > LOG_LETTERS_MAX && text.childNodes.length > 1) text.firstChild.remove();
   log.offset = told.next;

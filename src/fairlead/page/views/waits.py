@@ -12,19 +12,26 @@ from fairlead.page.parts import act, badge, card, dot, empty, project_of
 from fairlead.page.views.scene import Scene
 from fairlead.page.words import count, dollars, sentence, short, task_link, ticking
 
-#: How many sentences, warnings and task ids a list shows; the rest is counted.
+#: How many sentences, pauses, warnings and task ids a list shows; the rest is counted.
 SENTENCES = 8
+PAUSES = 4
 WARNINGS = 4
 NAMES = 3
 
 
 def notice(now: Scene) -> Html:
     """What everybody should know first: pauses, and what is set up wrongly."""
-    rows = [_paused(each) for each in now.paused]
-    rows += [
-        div("notice warning", icon("warn"), tag("p", each["message"]))
-        for each in now.warnings[:WARNINGS]
-    ]
+    rows = [_paused(each) for each in now.paused[:PAUSES]]
+    more = len(now.paused) - PAUSES
+    if more > 0:
+        link = tag("a", "projects and groups", href="/groups")
+        told = tag("p", f"{count(more, 'more scope')} paused: see ", link, ".")
+        rows.append(div("notice paused", icon("pause"), told, data_key="more"))
+    said = [each["message"] for each in now.warnings[:WARNINGS]]
+    more = len(now.warnings) - WARNINGS
+    if more > 0:
+        said.append(f"{count(more, 'more warning')}: `fairlead status` has them.")
+    rows += [div("notice warning", icon("warn"), tag("p", each)) for each in said]
     return tag("section", rows, id="notice", aria_label="Notices", hidden=not rows)
 
 
