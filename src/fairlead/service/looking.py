@@ -65,7 +65,7 @@ def look_and_plan(
     `ahead`: with what a round would bring in first, for those who may not write.
     """
     if asker is not None and asker.limit is not None:
-        window = min(window, max(0, asker.limit) + 1)  # one more than can be taken
+        window = min(window + 1, max(0, asker.limit) + 1)  # one more than can be taken
     attempts = {attempt.task: attempt for attempt in reading.open_attempts()}
     snapshot = look(desk, reading, policy, now, attempts, asker, window)
     wide = _wide(snapshot.lanes, window, asker)
