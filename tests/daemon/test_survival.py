@@ -58,7 +58,7 @@ def test_a_daemon_that_is_down_longer_than_the_lease_loses_nothing(world: World)
 
 def test_a_stopped_daemon_goes_on_where_it_was(world: World) -> None:
     world.policy('lease.ttl = "1s"\ncaps.all = 2\n')
-    world.add(world.marking("a", 3.0))
+    world.add(world.marking("a", 6.0))
     pid = world.up()
     world.started("a")
     os.kill(pid, signal.SIGSTOP)
