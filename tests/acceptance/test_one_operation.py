@@ -17,7 +17,7 @@ import pytest
 from fairlead.client.remote import Remote
 from fairlead.model.errors import FairleadError
 from fairlead.service.house.token import home_token
-from fairlead.service.operations import calls
+from fairlead.service.operations import function_of
 from fairlead.service.operations.table import OPERATIONS
 from tests.acceptance.queue_home import START, Home
 from tests.afar.served import over_http, serving, stdio
@@ -164,8 +164,7 @@ def worlds(tmp_path, home, capsys):
 def test_the_walk_meets_every_operation():
     assert {each.operation for each in WALK} == set(OPERATIONS)
     for operation in OPERATIONS.values():
-        assert operation.call == ("list_tasks" if operation.name == "list" else operation.name)
-        assert callable(getattr(calls, operation.call))
+        assert callable(function_of(operation.name))
 
 
 def test_every_interface_gives_the_same_document(worlds, tmp_path, capsys):

@@ -30,7 +30,7 @@ def hits(pattern: re.Pattern[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("pattern", "caught", "fine"),
     [
-        (LOOSE_END, "# TO" + "DO later", "every TODO(agent) comment"),
+        (LOOSE_END, "# TO" + "DO later", "every TO" + "DO(agent) comment"),
         (MACHINE_PATH, "see /wo" + "rk/here", "~/work/here or src/work/x"),
         (ISSUE, "as in #" + "12", "color: #" + "333; bug-12"),
         (ISSUE, "fixes issue " + "7", "issue numbers"),

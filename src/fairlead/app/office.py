@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,12 +20,11 @@ from typing import Any
 from fairlead.daemon.direct import start_added
 from fairlead.model.errors import FairleadError
 from fairlead.model.instant import SECOND, Micros, parse_duration
-from fairlead.service import SCHEMA, leases, together
 from fairlead.service.desk import Desk
-from fairlead.service.operations import calls, values
-from fairlead.service.operations.calls import Document
+from fairlead.service.operations import answer, together
 from fairlead.service.operations.checking import fitting
 from fairlead.service.operations.table import OPERATIONS, WAIT_MAX, Operation
+from fairlead.service.operations.values import Document, length
 from fairlead.service.reports import events
 
 #: What adds tasks: in direct mode they start at once.
@@ -43,7 +42,8 @@ ASK_SECONDS = 1.0
 #: Events that a listener may lag behind; then it is let go, and comes back where it was.
 LAG_MAX = 2_000
 
-
+#: Results are taken in first: they make room for whoever asks for work.
+_TURNS = {"complete": 0, "lease": 2}
 #: Whose turn is not now.
 _OTHERS = {"lease": "complete", "complete": "lease"}
 
@@ -55,23 +55,15 @@ class _Call:
     operation: Operation
     arguments: Mapping[str, Any]
     actor: str | None
-    answer: asyncio.Future[Document]
+    promised: asyncio.Future[Document]
     found: Document | BaseException | None = None
 
     def perform(self, desk: Desk) -> None:
         """By itself; if it fails, it alone is undone."""
         try:
-            self.found = getattr(calls, self.operation.call)(desk, **self.arguments)
+            self.found = answer(desk, self.operation.name, **self.arguments)
         except Exception as error:
             self.found = error
-
-    @property
-    def worker(self) -> tuple[Any, ...] | None:
-        """Who asks for work, where several such calls can be answered out of one plan."""
-        if self.operation.name != "lease" or not self.arguments.get("limit"):
-            return None
-        given = self.arguments
-        return self.actor, given.get("worker"), tuple(given.get("labels", ()))
 
 
 @dataclass(slots=True, eq=False)
@@ -141,29 +133,26 @@ class Office:
         operation = OPERATIONS[name]
         given = fitting(operation, arguments or {})
         if operation.reads:
-            function: Callable[..., Document] = getattr(calls, operation.call)
-            found: Document = await self.read(lambda desk: function(desk, **given))
+            found: Document = await self.read(lambda desk: answer(desk, name, **given))
             return found
         if given.pop("wait", None):
-            return await self._wait(
-                operation, given, actor, values.length((arguments or {})["wait"]) or 0
-            )
-        answer = await self._write(operation, given, actor)
+            return await self._wait(operation, given, actor, length((arguments or {})["wait"]) or 0)
+        written = await self._write(operation, given, actor)
         if name in ADDING:
-            await self.read(lambda desk: start_added(desk, answer))
-        return answer
+            await self.read(lambda desk: start_added(desk, written))
+        return written
 
     async def _write(
         self, operation: Operation, arguments: Mapping[str, Any], actor: str | None
     ) -> Document:
-        answer: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
+        promised: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
         with self._came:
-            self._waiting.append(_Call(operation, arguments, actor, answer))
+            self._waiting.append(_Call(operation, arguments, actor, promised))
             if (
                 len(self._waiting) >= self._wanted
             ):  # waking it for each would cost more than it does
                 self._came.notify()
-        return await answer
+        return await promised
 
     async def _wait(
         self, operation: Operation, arguments: Mapping[str, Any], actor: str | None, wait: Micros
@@ -284,58 +273,37 @@ class Office:
 
 
 def _sorted(asked: list[_Call]) -> list[list[_Call]]:
-    """Results, everything else one by one, and requests for work by who asks."""
-    results: dict[str | None, list[_Call]] = {}
-    workers: dict[tuple[Any, ...], list[_Call]] = {}
-    single: list[list[_Call]] = []
+    """Calls that can be done in one go beside each other; results first, requests for work last."""
+    groups: dict[object, list[_Call]] = {}
     for call in asked:
-        if call.operation.name == "complete":
-            results.setdefault(call.actor, []).append(call)
-        elif call.worker is not None:
-            workers.setdefault(call.worker, []).append(call)
-        else:
-            single.append([call])
-    return [*results.values(), *single, *workers.values()]
+        sort = together.sort_of(call.operation.name, call.arguments)
+        groups.setdefault((call.actor, sort) if sort else call, []).append(call)
+    return sorted(groups.values(), key=lambda group: _TURNS.get(group[0].operation.name, 1))
 
 
 def _perform_together(desk: Desk, asked: list[_Call]) -> None:
     """Calls of one sort in one go; where that fails, each by itself."""
     if len(asked) > 1:
+        given = [call.arguments for call in asked]
         try:
-            for call, found in zip(asked, _together(desk, asked), strict=True):
-                call.found = found
-            return
+            found = together.answer_each(desk, asked[0].operation.name, given)
         except Exception:  # one of them cannot be done: whose it is shows below
-            pass
+            found = []
+        for call, each in zip(asked, found, strict=False):
+            call.found = each
+        if found:
+            return
     for call in asked:
         call.perform(desk)
-
-
-def _together(desk: Desk, asked: list[_Call]) -> Sequence[Document | FairleadError]:
-    given = [call.arguments for call in asked]
-    if asked[0].operation.name == "lease":
-        limits = [each["limit"] for each in given]
-        return together.lease_each(desk, limits, given[0].get("worker"), given[0].get("labels", ()))
-    told = [
-        (
-            each["lease"],
-            values.told(each.get("tokens"), each.get("cost"), result=each.get("result")),
-        )
-        for each in given
-    ]
-    return [
-        {"schema": SCHEMA, **each} if isinstance(each, dict) else each
-        for each in leases.complete_each(desk, told)
-    ]
 
 
 def _answer(asked: list[_Call]) -> None:
     """In the loop: every caller gets its own."""
     for call in asked:
-        if call.answer.cancelled():
+        if call.promised.cancelled():
             continue
         if isinstance(call.found, BaseException):
-            call.answer.set_exception(call.found)
+            call.promised.set_exception(call.found)
         else:
             assert call.found is not None
-            call.answer.set_result(call.found)
+            call.promised.set_result(call.found)

@@ -114,19 +114,6 @@ def moment(text: str, now: Instant) -> Instant:
         raise Invalid(error.message, hint) from None
 
 
-def ago(text: str, now: Instant) -> Instant:
-    """A time (RFC 3339), or a length before now: 12h."""
-    try:
-        return now - parse_duration(text)
-    except Invalid:
-        pass
-    try:
-        return parse_instant(text)
-    except Invalid as error:
-        hint = "Write a length as 12h or 7d, a time as 2026-01-30T12:00:00Z."
-        raise Invalid(f"--since: {error.message}", hint) from None
-
-
 def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
     """`k=v` for each, by name."""
     held: dict[str, str] = {}

@@ -13,8 +13,8 @@ from fairlead.app.office import Office
 from fairlead.http.answers import HttpError
 from fairlead.model.errors import NotFound, Refused
 from fairlead.service.desk import Desk
-from fairlead.service.operations.calls import Document
 from fairlead.service.operations.table import OPERATIONS, Operation
+from fairlead.service.operations.values import Document
 from fairlead.store.base import Attempt
 
 #: What the holder of a lease may do with it, and what it may ask of its task.

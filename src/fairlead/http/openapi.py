@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead import __version__
 from fairlead.http.examples import example_of
-from fairlead.service.operations import calls
+from fairlead.service.operations import function_of
 from fairlead.service.operations.documents import DOCUMENTS
 from fairlead.service.operations.table import OPERATIONS, Operation, Schema
 
@@ -51,10 +51,10 @@ def openapi() -> dict[str, Any]:
         _put(paths, operation.path, operation, operation.name)
         if operation.many:
             _put(paths, operation.many, operation, f"{operation.name}_many")
-    lease = Operation("lease_token", "", "POST", "/leases/{lease}/token",
+    lease = Operation("lease_token", "POST", "/leases/{lease}/token",
                       {"lease": OPERATIONS["heartbeat"].takes["lease"]}, ("lease",), "LeaseToken",
                       example={"lease": "L7"})  # fmt: skip
-    link = Operation("link", "", "POST", "/links", gives="Link")
+    link = Operation("link", "POST", "/links", gives="Link")
     _put(paths, lease.path, lease, lease.name, "A token that can act for this attempt alone.")
     _put(paths, link.path, link, link.name, "A link that opens the page once.")
     schemas = {**DOCUMENTS, "LeaseToken": _LEASE_TOKEN, "Link": _LINK}
@@ -78,7 +78,7 @@ def openapi() -> dict[str, Any]:
 def _put(
     paths: dict[str, dict[str, Any]], path: str, operation: Operation, name: str, about: str = ""
 ) -> None:
-    said = about or (getattr(calls, operation.call).__doc__ or "").strip()
+    said = about or (function_of(operation.name).__doc__ or "").strip()
     places = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     described: dict[str, Any] = {
         "operationId": name,

@@ -22,9 +22,9 @@ from fairlead.http.answers import (
 from fairlead.http.bodies import Gone, header, read_object
 from fairlead.http.streams import Streams
 from fairlead.model.errors import Invalid, did_you_mean
-from fairlead.service.operations.calls import Document
 from fairlead.service.operations.checking import from_text
 from fairlead.service.operations.table import OPERATIONS, Operation
+from fairlead.service.operations.values import Document
 
 PREFIX = "/api/v1"
 #: Most arguments of one query.

@@ -13,9 +13,9 @@ from fairlead.app.office import Listener, Office
 from fairlead.http.answers import HttpError, to_json
 from fairlead.http.bodies import header
 from fairlead.model.errors import Invalid
-from fairlead.service.operations.calls import Document
 from fairlead.service.operations.checking import fitting
 from fairlead.service.operations.table import OPERATIONS
+from fairlead.service.operations.values import Document
 
 #: Most streams at once.
 STREAMS_MAX = 512

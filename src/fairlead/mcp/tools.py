@@ -9,7 +9,7 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from fairlead.mcp.fields import task_schema
-from fairlead.service.operations import calls
+from fairlead.service.operations import function_of
 from fairlead.service.operations.documents import DOCUMENTS
 from fairlead.service.operations.table import OPERATIONS, Operation
 
@@ -55,7 +55,7 @@ def _tool(operation: Operation) -> Tool:
     }
     return Tool(
         name=operation.name,
-        description=getattr(calls, operation.call).__doc__,
+        description=function_of(operation.name).__doc__,
         input_schema=asked,
         output_schema=dict(DOCUMENTS[operation.gives]),
         annotations=ToolAnnotations(

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from fairlead.model.errors import FairleadError
-from fairlead.service import leases, together
+from fairlead.service import leases
 from fairlead.service.ending import Report
+from fairlead.service.operations import together
 from fairlead.service.queue import pause
 from tests.unit.desks import TestDesk
 

@@ -8,7 +8,6 @@ import click
 
 from fairlead.cli.options import Call, common, pass_call
 from fairlead.cli.output import print_json, safe, write
-from fairlead.cli.values import ago
 
 
 @click.command("stats")
@@ -24,8 +23,6 @@ def command(call: Call, since: str | None, plot: str | None) -> None:
       fairlead stats --since 7d
       fairlead stats --plot week.svg
     """
-    if since is not None:
-        ago(since, call.clock.now())  # a mistake is named as it was typed
     document = call.ask("stats", since=since)
     if plot is not None:
         from fairlead.cli.look.plot import draw

@@ -6,7 +6,6 @@ import click
 
 from fairlead.cli.options import Call, common, pass_call
 from fairlead.cli.output import print_json, write
-from fairlead.cli.values import ago
 
 
 @click.command("summary")
@@ -21,7 +20,6 @@ def command(call: Call, since: str) -> None:
       fairlead summary
       fairlead summary --since 2d
     """
-    ago(since, call.clock.now())  # a mistake is named as it was typed
     document = call.ask("summary", since=since)
     if call.json:
         print_json(document)

@@ -1,7 +1,8 @@
 """Operations: one function each, asked by every interface, with plain values as JSON has them.
 
-`calls` holds the functions, `table` says how each is called over HTTP and MCP, `checking` looks at
-what came from outside, `documents` describes the answers.
+`calls` and `house` hold the functions, `table` says how each is called over HTTP and MCP,
+`checking` looks at what came from outside, `together` does several at once, `documents` describes
+the answers.
 """
 
 from __future__ import annotations
@@ -9,13 +10,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fairlead.service.desk import Desk
+
+
+def function_of(name: str) -> Callable[..., dict[str, Any]]:
+    """The function of an operation; its first argument is the desk."""
+    from fairlead.service.operations import calls
+
+    spelled = "list_tasks" if name == "list" else name
+    found: Callable[..., dict[str, Any]] | None = getattr(calls, spelled, None)
+    if found is None:
+        from fairlead.service.operations import house
+
+        found = getattr(house, spelled)
+    return found
 
 
 def answer(desk: Desk, name: str, /, **arguments: Any) -> dict[str, Any]:
     """The answer of an operation, by its name, to values that need no look from outside."""
-    from fairlead.service.operations import calls
-
-    function: Any = getattr(calls, "list_tasks" if name == "list" else name)
-    document: dict[str, Any] = function(desk, **arguments)
-    return document
+    return function_of(name)(desk, **arguments)

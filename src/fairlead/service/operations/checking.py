@@ -8,9 +8,9 @@ from typing import Any
 
 from fairlead.model.errors import Invalid, did_you_mean
 from fairlead.service.desk import Desk
-from fairlead.service.operations import calls
-from fairlead.service.operations.calls import Document
+from fairlead.service.operations import answer
 from fairlead.service.operations.table import Operation, Schema
+from fairlead.service.operations.values import Document
 
 _KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -32,9 +32,7 @@ _WORDS = {
 
 def perform(desk: Desk, operation: Operation, arguments: Mapping[str, Any]) -> Document:
     """The operation's answer to arguments that fit."""
-    function: Any = getattr(calls, operation.call)
-    document: Document = function(desk, **fitting(operation, arguments))
-    return document
+    return answer(desk, operation.name, **fitting(operation, arguments))
 
 
 def fitting(operation: Operation, arguments: Mapping[str, Any]) -> dict[str, Any]:

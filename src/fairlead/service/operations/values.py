@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from fairlead.service.desk import Desk
     from fairlead.service.ending import Report
 
+#: What every operation gives: what `--json` prints.
+Document: TypeAlias = dict[str, Any]
 #: Totals of an attempt so far, by counter; a bare number is output.
 Used: TypeAlias = Mapping[str, int] | int | None
 #: A time, or a length before or after now, as people write it; or an instant.

