@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -42,8 +42,6 @@ ASK_SECONDS = 1.0
 #: Events that a listener may lag behind; then it is let go, and comes back where it was.
 LAG_MAX = 2_000
 
-#: Results are taken in first: they make room for whoever asks for work.
-_TURNS = {"complete": 0, "lease": 2}
 #: Whose turn is not now.
 _OTHERS = {"lease": "complete", "complete": "lease"}
 
@@ -226,16 +224,17 @@ class Office:
             waiting = list(self._waiting)
             others = _OTHERS.get(waiting[0].operation.name) if waiting else None
             taken = [each for each in waiting if each.operation.name != others][:SHARED_MAX]
-            self._waiting = deque(each for each in waiting if each not in taken)
+            gone = set(taken)
+            self._waiting = deque(each for each in waiting if each not in gone)
             self._together = len(taken)
             return taken
 
     def _perform(self, desk: Desk, asked: list[_Call]) -> None:
-        """Results first: they make room for whoever asks for work."""
-        own = desk.actor
+        """All of them durable at once; one group alone has a transaction of its own."""
+        own, groups = desk.actor, _groups(asked)
         try:
-            with desk.store.sharing():
-                for group in _sorted(asked):
+            with desk.store.sharing() if len(groups) > 1 else nullcontext():
+                for group in groups:
                     desk.actor = group[0].actor or own
                     _perform_together(desk, group)
         finally:
@@ -272,13 +271,13 @@ class Office:
                 self.leave(listener)
 
 
-def _sorted(asked: list[_Call]) -> list[list[_Call]]:
-    """Calls that can be done in one go beside each other; results first, requests for work last."""
+def _groups(asked: list[_Call]) -> list[list[_Call]]:
+    """Calls that can be done in one go beside each other."""
     groups: dict[object, list[_Call]] = {}
     for call in asked:
         sort = together.sort_of(call.operation.name, call.arguments)
         groups.setdefault((call.actor, sort) if sort else call, []).append(call)
-    return sorted(groups.values(), key=lambda group: _TURNS.get(group[0].operation.name, 1))
+    return list(groups.values())
 
 
 def _perform_together(desk: Desk, asked: list[_Call]) -> None:
