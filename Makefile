@@ -11,7 +11,7 @@ help: ## list these words
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 run: .venv/.installed ## the demo: forty tasks, three projects, no account, about a minute
-	$(BIN)/fairlead demo
+	$(BIN)/fairlane demo
 
 test: .venv/.installed ## every test but the soak
 	@tests/prepare
@@ -43,7 +43,7 @@ fast: .venv/.installed
 	$(PYTEST) -n 2 -m "not slow and not soak"
 
 .venv/.installed: pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fairlead needs Python 3.11 or later: make PYTHON=python3.11")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fairlane needs Python 3.11 or later: make PYTHON=python3.11")'
 	@echo "Preparing .venv (once, and when pyproject.toml changes)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'

@@ -1,1 +1,1 @@
-"""How fast Fairlead is, beside others, in one run. `make bench`."""
+"""How fast Fairlane is, beside others, in one run. `make bench`."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 HEADINGS = ("what", "ours", "against", "ratio", "asked", "pass")
-DISTRIBUTIONS = ("fairlead", "huey", "litequeue", "persist-queue")
+DISTRIBUTIONS = ("fairlane", "huey", "litequeue", "persist-queue")
 
 
 def main(names: list[str]) -> int:

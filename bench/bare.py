@@ -1,4 +1,4 @@
-"""Bare: plain transactions that write the rows that Fairlead writes, and decide nothing."""
+"""Bare: plain transactions that write the rows that Fairlane writes, and decide nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from bench.peers import PROMPT
-from fairlead.store.sqlite.queries import migrations, queries
+from fairlane.store.sqlite.queries import migrations, queries
 
 if TYPE_CHECKING:
     from pathlib import Path

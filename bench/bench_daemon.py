@@ -15,10 +15,10 @@ from time import monotonic, sleep
 
 from bench.measure import Row
 from bench.queues import queue
-from fairlead.app import open_desk
-from fairlead.clock import SystemClock
-from fairlead.daemon.lock import holder
-from fairlead.service import tasks
+from fairlane.app import open_desk
+from fairlane.clock import SystemClock
+from fairlane.daemon.lock import holder
+from fairlane.service import tasks
 
 STARTS = 25
 IDLE_SECONDS = 10.0
@@ -96,7 +96,7 @@ def add(desk: object, mark: Path, number: int) -> None:
 
 @contextmanager
 def daemon(home: Path) -> Iterator[int]:
-    words = [sys.executable, "-m", "fairlead", "--home", str(home)]
+    words = [sys.executable, "-m", "fairlane", "--home", str(home)]
     process = subprocess.Popen([*words, "up"], stderr=subprocess.DEVNULL)
     try:
         while (holder(home) or {}).get("pid") != process.pid:

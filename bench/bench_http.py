@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 
 from bench.measure import Row, median_pair, show_seconds
 from bench.queues import Queue, queue
-from fairlead.app import open_desk
-from fairlead.service import leases, tasks
-from fairlead.service.desk import Desk
+from fairlane.app import open_desk
+from fairlane.service import leases, tasks
+from fairlane.service.desk import Desk
 
 CALLERS, EACH, TURNS = 8, 60, 7
 VIEWS, SMALL, LARGE = 15, 1_000, 1_000_000
@@ -156,7 +156,7 @@ def post(line: socket.socket, head: str, path: str, body: str) -> Any:
 @contextmanager
 def server(home: Path, *options: str) -> Iterator[tuple[str, str]]:
     """A server of its own on this home: where it listens, and its token."""
-    words = [sys.executable, "-m", "fairlead", "--home", str(home), "serve", "--port", "0"]
+    words = [sys.executable, "-m", "fairlane", "--home", str(home), "serve", "--port", "0"]
     with subprocess.Popen([*words, *options], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

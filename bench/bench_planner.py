@@ -17,17 +17,17 @@ from time import process_time
 from typing import TYPE_CHECKING
 
 from bench.measure import Row, show_seconds
-from fairlead.model.instant import HOUR, MINUTE
-from fairlead.model.lane import Entry, LaneKey, lane_of
-from fairlead.model.project import Project
-from fairlead.model.snapshot import Snapshot
-from fairlead.planner import lanes
-from fairlead.policy import Policy
+from fairlane.model.instant import HOUR, MINUTE
+from fairlane.model.lane import Entry, LaneKey, lane_of
+from fairlane.model.project import Project
+from fairlane.model.snapshot import Snapshot
+from fairlane.planner import lanes
+from fairlane.policy import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from fairlead.model.plan import Plan
+    from fairlane.model.plan import Plan
 
 NOW = 1_800_000_000_000_000
 KINDS = {"plan": 40, "spec": 60, "phase": 80, "code": 100}

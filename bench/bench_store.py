@@ -20,16 +20,16 @@ from bench.bare import Bare
 from bench.measure import Row, median_pair, seconds, show_seconds
 from bench.peers import PROMPT, peers
 from bench.queues import LANES, PICKS, Queue, queue
-from fairlead.app import open_desk
-from fairlead.intake.records import parse_jsonl
-from fairlead.service import leases, tasks, whys
+from fairlane.app import open_desk
+from fairlane.intake.records import parse_jsonl
+from fairlane.service import leases, tasks, whys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from bench.bare import Blobs
     from bench.peers import Peer
-    from fairlead.service.desk import Desk
+    from fairlane.service.desk import Desk
 
 LIVES, TURNS = 20, 15  # lives in a turn
 BATCH, BATCHES = 100, 9
@@ -209,14 +209,14 @@ def latency(small: Queue, large: Queue) -> Row:
 
 
 def started(small: Queue, large: Queue) -> Iterator[Row]:
-    """`fairlead status` as a process."""
+    """`fairlane status` as a process."""
     works = {
         "large": lambda: status(large),
         "small": lambda: status(small),
         "python": lambda: run("-c", "pass"),
     }
     taken = by_turns(works, STATUSES)
-    what = f"`fairlead status` as a process, {LARGE:,} queued"
+    what = f"`fairlane status` as a process, {LARGE:,} queued"
     ours, python, few = (taken[name] for name in ("large", "python", "small"))
     told = f"python -c pass {show_seconds(python)}"
     yield Row(what, show_seconds(ours), told, ours / python, "<= 8")
@@ -278,7 +278,7 @@ def percentile99(lengths: list[float]) -> float:
 
 def status(queue: Queue) -> None:
     """The command that people type."""
-    run("-m", "fairlead", "--home", str(queue.home), "status")
+    run("-m", "fairlane", "--home", str(queue.home), "status")
 
 
 def run(*arguments: str) -> None:

@@ -6,21 +6,21 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bench.bench_planner import DEPTHS, KINDS, SLOTS
-from fairlead.app import open_desk
-from fairlead.model.frozen import changed
-from fairlead.model.instant import HOUR
-from fairlead.model.project import Project
-from fairlead.model.task import Task
-from fairlead.service import leases
-from fairlead.store.base import Placed
-from fairlead.store.sqlite.store import SqliteStore
+from fairlane.app import open_desk
+from fairlane.model.frozen import changed
+from fairlane.model.instant import HOUR
+from fairlane.model.project import Project
+from fairlane.model.task import Task
+from fairlane.service import leases
+from fairlane.store.base import Placed
+from fairlane.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from fairlead.service.desk import Desk
-    from fairlead.store.base import Store
+    from fairlane.service.desk import Desk
+    from fairlane.store.base import Store
 
 PICKS = SLOTS
 PROJECTS = [f"project-{number:02}" for number in range(15)]

@@ -1,4 +1,4 @@
-"""Calling `fairlead` as a user does, in a process of its own."""
+"""Calling `fairlane` as a user does, in a process of its own."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Said(NamedTuple):
         return read
 
 
-def fairlead(*arguments: object, text: str = "", **environment: str) -> Said:
+def fairlane(*arguments: object, text: str = "", **environment: str) -> Said:
     """One command; nothing of the user's own settings reaches it."""
     clean = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(
-        [sys.executable, "-m", "fairlead", *map(str, arguments)],
+        [sys.executable, "-m", "fairlane", *map(str, arguments)],
         input=text.encode(),
         capture_output=True,
         cwd=ROOT,

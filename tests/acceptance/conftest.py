@@ -10,7 +10,7 @@ from tests.acceptance.queue_home import Home
 @pytest.fixture
 def home(tmp_path, capsys, monkeypatch):
     """A queue in a folder of its own; nothing of the user's own settings reaches it."""
-    for name in ("FAIRLEAD_HOME", "FAIRLEAD_TASK", "FAIRLEAD_LEASE"):
+    for name in ("FAIRLANE_HOME", "FAIRLANE_TASK", "FAIRLANE_LEASE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("USER", "ana")
     monkeypatch.setenv("COLUMNS", "100")

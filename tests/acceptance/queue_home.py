@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.cli.main import run
-from fairlead.model.instant import SECOND, parse_instant, show_instant
+from fairlane.cli.main import run
+from fairlane.model.instant import SECOND, parse_instant, show_instant
 from tests.acceptance.commands import Said
 
 START = "2026-01-30T12:00:00Z"
@@ -90,7 +90,7 @@ class Home:
 
     def dump(self) -> list[str]:
         """Everything that is kept."""
-        connection = sqlite3.connect(self.folder / "fairlead.db")
+        connection = sqlite3.connect(self.folder / "fairlane.db")
         try:
             return list(connection.iterdump())
         finally:

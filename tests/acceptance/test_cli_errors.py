@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from fairlead.cli.main import run
-from tests.acceptance.commands import EXAMPLES, fairlead
+from fairlane.cli.main import run
+from tests.acceptance.commands import EXAMPLES, fairlane
 
 NOW = "now = 2026-01-30T12:00:00Z\n"
 
@@ -164,23 +164,23 @@ def test_an_impossible_scenario_names_the_culprit(wrong, tmp_path, capsys):
     ],
 )
 def test_wrong_usage_exits_2_with_a_document_or_with_words(arguments):
-    said = fairlead(*arguments, "--json")
+    said = fairlane(*arguments, "--json")
     assert (said.code, said.err) == (2, "")
     assert list(said.document) == ["schema", "error"]
     assert list(said.document["error"]) == ["code", "message", "hint"]
-    words = fairlead(*arguments)
+    words = fairlane(*arguments)
     assert (words.code, words.out) == (2, "")
     assert re.match("error: ", words.err)
 
 
 def test_a_file_that_is_no_text(tmp_path):
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe\x00")
-    said = fairlead("plan", "--json", "--scenario", tmp_path / "x.toml")
+    said = fairlane("plan", "--json", "--scenario", tmp_path / "x.toml")
     assert (said.code, said.err) == (2, "")
     assert "not UTF-8" in said.document["error"]["message"]
 
 
 def test_no_verb_shows_the_list_and_help_is_quick():
-    assert "The queue:" in fairlead("--help").out
-    assert fairlead().code == 2
-    assert fairlead("--version").out.startswith("fairlead 0.")
+    assert "The queue:" in fairlane("--help").out
+    assert fairlane().code == 2
+    assert fairlane("--version").out.startswith("fairlane 0.")

@@ -13,8 +13,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fairlead.settings import Settings
-from tests.acceptance.commands import ROOT, fairlead
+from fairlane.settings import Settings
+from tests.acceptance.commands import ROOT, fairlane
 
 
 def files(folder):
@@ -29,7 +29,7 @@ def test_init_makes_commented_files_and_overwrites_nothing(home, monkeypatch, tm
     monkeypatch.setenv("PATH", str(programs))
     document = home.ask("init")
     assert document["agents"] == [{"name": "codex", "path": str(programs / "codex")}]
-    settings, policy = home.folder / "fairlead.toml", home.folder / "policy.toml"
+    settings, policy = home.folder / "fairlane.toml", home.folder / "policy.toml"
     assert document["made"] == [str(settings), str(policy)]
     assert Settings.load(settings).agent == "codex"
     assert home.ask("policy", "check", policy)["preset"] == "balanced"
@@ -41,7 +41,7 @@ def test_init_makes_commented_files_and_overwrites_nothing(home, monkeypatch, tm
     assert settings.read_text() == "# mine\n"
 
 
-@pytest.mark.parametrize("name", ["fairlead.toml", "policy.toml"])
+@pytest.mark.parametrize("name", ["fairlane.toml", "policy.toml"])
 def test_what_init_comments_out_can_be_commented_in(home, name, monkeypatch):
     """Every line that shows a key is a good one."""
     monkeypatch.setenv("PATH", "")
@@ -50,7 +50,7 @@ def test_what_init_comments_out_can_be_commented_in(home, name, monkeypatch):
     shown = [line.removeprefix("# ") if "=" in line or "# [" in line else line for line in lines]
     whole = "\n".join(shown)
     tomllib.loads(whole)
-    if name == "fairlead.toml":
+    if name == "fairlane.toml":
         Settings.parse(tomllib.loads(whole))
     else:
         (home.folder / name).write_text(whole)
@@ -85,7 +85,7 @@ def test_doctor_finds_what_is_wrong(home, monkeypatch):
     home.add("--id", "a", "--agent", "claude")
     home.folder.chmod(0o755)
     (home.folder / "policy.toml").write_text("caps.all = -1\ncap.all = 2\n")
-    (home.folder / "fairlead.toml").write_text("wroker = 1\n")
+    (home.folder / "fairlane.toml").write_text("wroker = 1\n")
     found = levels(home, 1)
     assert {
         ("home", "wrong"),
@@ -99,7 +99,7 @@ def test_doctor_finds_what_is_wrong(home, monkeypatch):
 
 def test_doctor_finds_damage_and_never_overwrites(home):
     home.add("--id", "a")
-    store = home.folder / "fairlead.db"
+    store = home.folder / "fairlane.db"
     home.ask("backup")
     store.write_bytes(b"not a database" * 1000)
     assert ("store", "wrong") in levels(home, 1)
@@ -111,7 +111,7 @@ def test_doctor_finds_damage_and_never_overwrites(home):
 
 def test_doctor_finds_counts_that_do_not_fit(home):
     home.add("--id", "a")
-    connection = sqlite3.connect(home.folder / "fairlead.db")
+    connection = sqlite3.connect(home.folder / "fairlane.db")
     connection.execute("UPDATE lanes SET ready = 7")
     connection.commit()
     connection.close()
@@ -137,7 +137,7 @@ def test_migrate(home):
     assert "latest" in home.run("migrate").out
     error = home.error("migrate", "--from", "sqlite:a", "--to", "postgresql://b", code=2)
     assert "sqlite:" in error["message"]
-    connection = sqlite3.connect(home.folder / "fairlead.db")
+    connection = sqlite3.connect(home.folder / "fairlane.db")
     connection.execute("PRAGMA user_version = 999")
     connection.close()
     assert home.error("status")["code"] == "schema_newer"
@@ -147,19 +147,19 @@ def test_migrate(home):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(home, shell):
     script = home.run("completion", shell).out
-    assert f"_FAIRLEAD_COMPLETE={shell}_complete" in script
+    assert f"_FAIRLANE_COMPLETE={shell}_complete" in script
 
 
 def complete(words):
     asked = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
-    said = fairlead(_FAIRLEAD_COMPLETE="bash_complete", **asked)
+    said = fairlane(_FAIRLANE_COMPLETE="bash_complete", **asked)
     return [line.partition(",")[2] for line in said.out.splitlines()]
 
 
 def test_completion_knows_verbs_and_options():
-    assert complete("fairlead rec") == ["reclaim"]
-    assert "--held-by" in complete("fairlead list --he")
-    assert complete("fairlead policy di") == ["diff"]
+    assert complete("fairlane rec") == ["reclaim"]
+    assert "--held-by" in complete("fairlane list --he")
+    assert complete("fairlane policy di") == ["diff"]
 
 
 def test_stats_are_drawn(home, tmp_path, monkeypatch):
@@ -180,17 +180,17 @@ def test_stats_are_drawn(home, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_events_are_followed_a_document_a_line(tmp_path):
     home = tmp_path / "home"
-    words = [sys.executable, "-m", "fairlead", "--home", str(home)]
+    words = [sys.executable, "-m", "fairlane", "--home", str(home)]
     environment = {"PYTHONPATH": str(ROOT / "src"), "HOME": "/nonexistent"}
-    fairlead("--home", home, "add", "x", "--id", "a")
+    fairlane("--home", home, "add", "x", "--id", "a")
     process = subprocess.Popen(
         [*words, "events", "--follow", "--after", "0", "--json"],
         stdout=subprocess.PIPE, env=environment, text=True,
     )  # fmt: skip
     assert process.stdout is not None
     first = json.loads(process.stdout.readline())
-    assert (first["schema"], first["kind"], first["task"]) == ("fairlead/1", "added", "a")
-    fairlead("--home", home, "add", "x", "--id", "b")
+    assert (first["schema"], first["kind"], first["task"]) == ("fairlane/1", "added", "a")
+    fairlane("--home", home, "add", "x", "--id", "b")
     assert json.loads(process.stdout.readline())["task"] == "b"
     os.kill(process.pid, signal.SIGTERM)
     assert process.wait(10) == 143
@@ -200,9 +200,9 @@ def test_events_are_followed_a_document_a_line(tmp_path):
 @pytest.mark.slow
 def test_a_prompt_and_a_file_come_from_standard_input(tmp_path):
     home = tmp_path / "home"
-    assert fairlead("--home", home, "add", "-", "--id", "a", text="Fix\nit").code == 0
-    assert fairlead("--home", home, "add", "--file", "-", text='{"id": "b"}\n\n').code == 0
-    shown = fairlead("--home", home, "show", "a", "--json").document
+    assert fairlane("--home", home, "add", "-", "--id", "a", text="Fix\nit").code == 0
+    assert fairlane("--home", home, "add", "--file", "-", text='{"id": "b"}\n\n').code == 0
+    shown = fairlane("--home", home, "show", "a", "--json").document
     assert shown["task"]["prompt"] == "Fix\nit"
-    listed = fairlead("--home", home, "list", "--json").document
+    listed = fairlane("--home", home, "list", "--json").document
     assert [row["id"] for row in listed["tasks"]] == ["a", "b"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.commands import fairlead
+from tests.acceptance.commands import fairlane
 
 ENTRY = {"repo": "/srv/site", "appId": "site", "enqueuedAt": "2026-01-30T08:00:00Z"}
 
@@ -47,7 +47,7 @@ def test_what_people_read(home, tasks):
         f"jsonl {tasks}: 2 tasks created, 1 left out\n"
         "  new in default: web-1, web-2\n"
         "  left out: web-3 (its status is done)\n"
-        "  To take it back: fairlead undo 1\n"
+        "  To take it back: fairlane undo 1\n"
     )
     home.lease()
     text = tasks.read_text().replace("Fix", "Mend").replace("Write", "Draw")
@@ -63,7 +63,7 @@ def test_what_people_read(home, tasks):
         " line 1\n    column 2 (char 1))\n"
         "  left out: web-3 (its status is done)\n"
         "  new groups: spring\n"
-        "  To take it back: fairlead undo 2\n"
+        "  To take it back: fairlane undo 2\n"
     )
     assert home.run("undo", 2, "--dry-run").out == (
         f"import 2 (jsonl {tasks}): 1 task would be canceled: web-4\n"
@@ -123,7 +123,7 @@ def test_an_old_queue_file_imports_and_plans_and_stays_as_it_is(home, tmp_path):
 def test_an_unreadable_queue_file_changes_nothing(tmp_path):
     file = tmp_path / "queue.json"
     file.write_text("{ not a queue")
-    said = fairlead("--home", tmp_path / "home", "--json", "import", "queue.json", file)
+    said = fairlane("--home", tmp_path / "home", "--json", "import", "queue.json", file)
     assert (said.code, said.err) == (2, "")
     assert list(said.document) == ["schema", "error"]
     assert file.read_text() == "{ not a queue"
@@ -150,10 +150,10 @@ def test_a_queue_file_is_told_when_asked(home, tmp_path):
 def test_standard_input_is_a_source_too(tmp_path):
     home = tmp_path / "home"
     text = '{"id": "x", "command": ["true"]}\n'
-    said = fairlead("--home", home, "--json", "import", "jsonl", "-", text=text)
+    said = fairlane("--home", home, "--json", "import", "jsonl", "-", text=text)
     assert said.document["path"] == "-"
     assert [row["id"] for row in said.document["created"]] == ["x"]
-    said = fairlead("--home", home, "--json", "import", "jsonl", "-", text=text)
+    said = fairlane("--home", home, "--json", "import", "jsonl", "-", text=text)
     assert said.document["unchanged"] == ["x"]
 
 
@@ -170,10 +170,10 @@ def test_in_direct_mode_what_is_imported_starts_at_once(home, tmp_path):
 def test_many_processes_import_the_same_once(tmp_path):
     file, home = tmp_path / "tasks.jsonl", tmp_path / "home"
     file.write_text("".join(f'{{"id": "w{at}", "title": "T"}}\n' for at in range(200)))
-    fairlead("--home", home, "status")
+    fairlane("--home", home, "status")
     words = ("--home", home, "--json", "import", "jsonl", file)
     with ThreadPoolExecutor(4) as pool:
-        said = list(pool.map(lambda _: fairlead(*words), range(4)))
+        said = list(pool.map(lambda _: fairlane(*words), range(4)))
     assert [each.code for each in said] == [0] * 4
     counts = sorted(len(each.document["created"]) for each in said)
     assert counts == [0, 0, 0, 200]

@@ -1,4 +1,4 @@
-"""`fairlead plan` from outside: JSON, text, exit codes."""
+"""`fairlane plan` from outside: JSON, text, exit codes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from fairlead.service.scenario import apply_change, to_mapping
-from tests.acceptance.commands import EXAMPLES, fairlead
+from fairlane.service.scenario import apply_change, to_mapping
+from tests.acceptance.commands import EXAMPLES, fairlane
 
 BALANCED = EXAMPLES / "balanced.toml"
 PLAN_KEYS = [
@@ -25,11 +25,11 @@ WHY_KEYS = [
 
 
 def test_the_document_has_the_agreed_shape():
-    said = fairlead("--json", "plan", "--scenario", BALANCED)
+    said = fairlane("--json", "plan", "--scenario", BALANCED)
     assert (said.code, said.err) == (0, "")
     document = said.document
     assert list(document) == PLAN_KEYS
-    assert document["schema"] == "fairlead/1"
+    assert document["schema"] == "fairlane/1"
     assert document["now"] == "2026-01-30T12:00:00Z"
     assert document["capacity"] == {"cap": 6, "in_flight": 2, "free": 4}
     assert [pick["task"] for pick in document["picks"]] == ["login-form", "dark-mode", "pagination"]
@@ -46,33 +46,33 @@ def test_the_document_has_the_agreed_shape():
 @pytest.mark.parametrize("name", sorted(file.stem for file in EXAMPLES.glob("*.toml")))
 def test_every_example_plans_as_it_says_and_both_planners_give_the_same_bytes(name):
     file = EXAMPLES / f"{name}.toml"
-    assert fairlead("plan", "--scenario", file, "--check").code == 0
-    lanes = fairlead("plan", "--json", "--scenario", file)
-    reference = fairlead("plan", "--json", "--scenario", file, "--planner", "reference")
+    assert fairlane("plan", "--scenario", file, "--check").code == 0
+    lanes = fairlane("plan", "--json", "--scenario", file)
+    reference = fairlane("plan", "--json", "--scenario", file, "--planner", "reference")
     assert lanes.code == reference.code == 0
     assert lanes.out == reference.out
 
 
 def test_the_worked_example_has_its_numbers():
-    picks = fairlead("plan", "--json", "--scenario", EXAMPLES / "depth-first.toml").document[
+    picks = fairlane("plan", "--json", "--scenario", EXAMPLES / "depth-first.toml").document[
         "picks"
     ]
     assert [pick["score"] for pick in picks] == [135, 130, 111]
 
 
 def test_options_stand_before_or_after_the_verb():
-    before = fairlead("--json", "--now", "2026-01-30T12:04:00Z", "plan", "--scenario", BALANCED)
-    after = fairlead("plan", "--scenario", BALANCED, "--now", "2026-01-30T12:04:00Z", "--json")
+    before = fairlane("--json", "--now", "2026-01-30T12:04:00Z", "plan", "--scenario", BALANCED)
+    after = fairlane("plan", "--scenario", BALANCED, "--now", "2026-01-30T12:04:00Z", "--json")
     assert before.out == after.out
     assert before.document["now"] == "2026-01-30T12:04:00Z"
     assert "cooldown" not in {hold["code"] for hold in before.document["holds"]}
 
 
 def test_a_scenario_comes_from_standard_input_as_toml_or_json():
-    file = fairlead("plan", "--json", "--scenario", BALANCED)
-    toml = fairlead("plan", "--json", "--scenario", "-", text=BALANCED.read_text())
+    file = fairlane("plan", "--json", "--scenario", BALANCED)
+    toml = fairlane("plan", "--json", "--scenario", "-", text=BALANCED.read_text())
     tables = json.dumps(to_mapping(BALANCED.read_text()), default=str)
-    as_json = fairlead("plan", "--json", "--scenario", "-", text=tables)
+    as_json = fairlane("plan", "--json", "--scenario", "-", text=tables)
     assert file.out == toml.out == as_json.out
 
 
@@ -82,29 +82,29 @@ def test_check_names_the_differences_and_exits_1(tmp_path):
         "dark-mode = 101", "dark-mode = 1"
     )
     (tmp_path / "wrong.toml").write_text(text)
-    said = fairlead("plan", "--scenario", tmp_path / "wrong.toml", "--check")
+    said = fairlane("plan", "--scenario", tmp_path / "wrong.toml", "--check")
     assert said.code == 1
     assert said.out.splitlines() == [
         "score of dark-mode: expected 1, planned 101",
         "hold of tutorial: expected cap, planned budget",
         "reason: expected ready, planned held",
     ]
-    with_json = fairlead("plan", "--scenario", tmp_path / "wrong.toml", "--check", "--json")
+    with_json = fairlane("plan", "--scenario", tmp_path / "wrong.toml", "--check", "--json")
     assert (with_json.code, len(with_json.document["differences"])) == (1, 3)
-    assert fairlead("plan", "--scenario", tmp_path / "wrong.toml").code == 0
+    assert fairlane("plan", "--scenario", tmp_path / "wrong.toml").code == 0
 
 
 def test_what_is_expected_is_read_only_where_it_is_compared(tmp_path):
     text = 'now = 2026-01-30T12:00:00Z\ntask = [{ id = "a" }]\n[expect]\npick = ["a"]\n'
     (tmp_path / "odd.toml").write_text(text)
-    assert fairlead("plan", "--scenario", tmp_path / "odd.toml").code == 0
-    said = fairlead("plan", "--scenario", tmp_path / "odd.toml", "--check")
+    assert fairlane("plan", "--scenario", tmp_path / "odd.toml").code == 0
+    said = fairlane("plan", "--scenario", tmp_path / "odd.toml", "--check")
     assert said.code == 2
     assert "expect: unknown key 'pick'" in said.err
 
 
 def test_people_read_the_order_the_holds_and_what_comes_next():
-    text = fairlead("plan", "--scenario", BALANCED).out
+    text = fairlane("plan", "--scenario", BALANCED).out
     assert "2 of 6 in flight, room for 4" in text
     assert "code 100 + age 40 + depth 20" in text
     assert "cap kind:review is full: 1 of 1 in flight (by review-1)" in text
@@ -120,17 +120,17 @@ def test_control_characters_of_users_are_made_visible(tmp_path):
         'now = 2026-01-30T12:00:00Z\ntask = [{ id = "a", source = "\\u001b[2J\\u202egone" }]\n'
     )
     for said in (
-        fairlead("why", "--scenario", scenario, "a"),
-        fairlead("why", "--scenario", scenario, "a", "--json"),
-        fairlead("plan", "--scenario", scenario, "\x1b[2J"),
+        fairlane("why", "--scenario", scenario, "a"),
+        fairlane("why", "--scenario", scenario, "a", "--json"),
+        fairlane("plan", "--scenario", scenario, "\x1b[2J"),
     ):
         assert "\x1b" not in said.out + said.err
         assert "\u202e" not in said.out + said.err
-    assert "\\x1b[2J\\u202egone" in fairlead("why", "--scenario", scenario, "a").out
+    assert "\\x1b[2J\\u202egone" in fairlane("why", "--scenario", scenario, "a").out
 
 
 def test_why_has_the_agreed_shape_and_its_proposals_start_the_task(tmp_path):
-    said = fairlead("why", "--json", "--scenario", BALANCED, "review-2")
+    said = fairlane("why", "--json", "--scenario", BALANCED, "review-2")
     assert said.code == 0
     document = said.document
     assert list(document) == WHY_KEYS
@@ -141,11 +141,11 @@ def test_why_has_the_agreed_shape_and_its_proposals_start_the_task(tmp_path):
     assert applies == [{"end": "review-1"}, {"policy": {'caps."kind:review"': 2}}]
     for apply in applies:
         after = json.dumps(apply_change(BALANCED.read_text(), apply), default=str)
-        planned = fairlead("plan", "--json", "--scenario", "-", text=after).document
+        planned = fairlane("plan", "--json", "--scenario", "-", text=after).document
         assert "review-2" in [pick["task"] for pick in planned["picks"]]
 
 
 def test_why_of_an_unknown_task_is_not_found():
-    said = fairlead("why", "--json", "--scenario", BALANCED, "review-22")
+    said = fairlane("why", "--json", "--scenario", BALANCED, "review-22")
     assert (said.code, said.document["error"]["code"]) == (1, "not_found")
     assert "review-2" in said.document["error"]["hint"]

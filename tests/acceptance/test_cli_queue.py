@@ -34,7 +34,7 @@ def busy(home):
 def test_add(home):
     document = home.ask("add", "Fix it", "--id", "a")
     assert document == {
-        "schema": "fairlead/1",
+        "schema": "fairlane/1",
         "tasks": [{"id": "a", "created": True, "status": "queued", "position": 1}],
         "deferred": False,
     }
@@ -94,7 +94,7 @@ def test_plan_and_why(busy):
     assert [hold["code"] for hold in why["holds"]] == ["needs"]
     for change in why["would_start_if"]:
         assert set(change) == {"change", "apply"}
-    assert "fairlead retry c" in busy.ask("why", "c")["verdict"]
+    assert "fairlane retry c" in busy.ask("why", "c")["verdict"]
     assert busy.error("why", "nobody")["code"] in ("not_found", "unknown_task")
 
 
@@ -112,21 +112,21 @@ def test_lease_and_what_follows(home):
         answer = home.ask(verb, lease["lease"])
         assert {"lease", "task", "status"} <= set(answer)
         assert answer["status"] == status
-    assert home.ask("lease") == {"schema": "fairlead/1", "leases": [], "reason": "none"}
+    assert home.ask("lease") == {"schema": "fairlane/1", "leases": [], "reason": "none"}
 
 
 def test_the_lease_of_an_attempt_comes_from_its_environment(home, monkeypatch):
     home.add("--id", "a")
-    monkeypatch.setenv("FAIRLEAD_LEASE", home.lease()["a"])
+    monkeypatch.setenv("FAIRLANE_LEASE", home.lease()["a"])
     assert home.ask("report", "--progress", "3/7", "--note", "tests")["status"] == "running"
     assert home.ask("show", "a")["attempts"][0]["note"] == "3/7: tests"
     assert home.ask("complete")["status"] == "done"
-    monkeypatch.delenv("FAIRLEAD_LEASE")
+    monkeypatch.delenv("FAIRLANE_LEASE")
     assert home.error("report", code=2)["code"] == "usage"
 
 
 def test_lease_waits_until_its_time_is_up(home, monkeypatch):
-    from fairlead.service import leases
+    from fairlane.service import leases
 
     monkeypatch.setattr(leases, "POLL_SECONDS", 0.01)
     assert home.error("lease", "--wait", "soon", code=2)["code"] == "usage"
@@ -285,7 +285,7 @@ def test_events_and_replay(busy):
     mine = busy.ask("events", "--task", "b")["events"]
     assert [event["kind"] for event in mine] == ["added", "leased", "failed", "backoff"]
     assert mine[-1]["data"]["until"] == "2026-01-30T12:01:30Z"
-    assert busy.ask("replay") == {"schema": "fairlead/1", "replayed": 1, "different": []}
+    assert busy.ask("replay") == {"schema": "fairlane/1", "replayed": 1, "different": []}
     assert busy.ask("replay", 1, "--planner", "reference")["replayed"] == 1
     assert busy.ask("replay", "--list")["decisions"][0]["decision"] == 1
     assert busy.error("replay", 99)["code"] == "not_found"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.cli.main import run
+from fairlane.cli.main import run
 
 TEXTS = Path(__file__).parent / "texts"
 
@@ -99,7 +99,7 @@ def test_a_parked_task_and_its_way_back(shop):
     parked = said(shop, "release", "L1", "--failed", "--reason", "exit 1")
     assert parked == "login is parked: failed: exit 1 (attempt 1 of 1)"
     assert said(shop, "why", "login") == (
-        "login is parked: failed: exit 1 (attempt 1 of 1); `fairlead retry login` puts it back."
+        "login is parked: failed: exit 1 (attempt 1 of 1); `fairlane retry login` puts it back."
     )
     assert said(shop, "retry", "login") == "login is queued"
 
@@ -162,11 +162,11 @@ def test_projects_groups_pools_workers(shop):
 
 def test_errors_say_what_which_and_what_now(shop):
     assert said(shop, "show", "logn", code=1) == (
-        "error: there is no task 'logn'\nhint: `fairlead list` shows what there is."
+        "error: there is no task 'logn'\nhint: `fairlane list` shows what there is."
     )
     assert said(shop, "add", "x", "--project", "wbe", code=1) == (
         "error: there is no project 'wbe'\n"
-        "hint: Did you mean 'web'? To add it: fairlead project add wbe."
+        "hint: Did you mean 'web'? To add it: fairlane project add wbe."
     )
     assert said(shop, "sttus", code=2) == (
         "error: no such verb: 'sttus'\nhint: Did you mean 'status'?"

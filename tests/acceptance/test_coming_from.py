@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 
-from fairlead.policy.policy import Policy
-from tests.acceptance.commands import EXAMPLES, fairlead
+from fairlane.policy.policy import Policy
+from tests.acceptance.commands import EXAMPLES, fairlane
 
 FILES = EXAMPLES / "coming-from"
 
@@ -97,14 +97,14 @@ def test_gas_town_one_queued_one_ready_then_dispatched(home):
 @pytest.mark.slow
 def test_gas_town_is_dispatched_to_the_end(tmp_path):
     home = ("--home", tmp_path / "home")
-    assert fairlead(*home, "convert", "gastown", FILES / "gas-town", "--write").code == 0
-    assert fairlead(*home, "project", "set", "gastown", "--agent", "demo").code == 0
+    assert fairlane(*home, "convert", "gastown", FILES / "gas-town", "--write").code == 0
+    assert fairlane(*home, "project", "set", "gastown", "--agent", "demo").code == 0
     issues = FILES / "gas-town" / "issues.jsonl"
-    assert fairlead(*home, "import", "beads", issues, "gt-abc").code == 0
-    said = fairlead(*home, "run", "--once")
+    assert fairlane(*home, "import", "beads", issues, "gt-abc").code == 0
+    said = fairlane(*home, "run", "--once")
     assert said.code == 0, said
-    assert fairlead(*home, "run", "--until-idle").code == 0
-    row = fairlead(*home, "--json", "list").document["tasks"][0]
+    assert fairlane(*home, "run", "--until-idle").code == 0
+    row = fairlane(*home, "--json", "list").document["tasks"][0]
     assert (row["id"], row["project"], row["status"]) == ("gt-abc", "gastown", "done")
 
 
@@ -147,7 +147,7 @@ def test_twice_is_as_once_and_what_was_there_is_kept(home, agent_queue, name):
     home.folder.mkdir()
     ours = {
         "policy.toml": 'preset = "balanced"\n',
-        "fairlead.toml": "# ours\n[worker]\nslots = 2\n",
+        "fairlane.toml": "# ours\n[worker]\nslots = 2\n",
     }
     for each, text in ours.items():
         (home.folder / each).write_text(text)
@@ -156,7 +156,7 @@ def test_twice_is_as_once_and_what_was_there_is_kept(home, agent_queue, name):
     document = home.ask("convert", name, file, "--write")
     assert document["policy"] == shown["policy"] == (home.folder / "policy.toml").read_text()
     assert {f"{each}.bak": text for each, text in ours.items()}.items() <= kept(home).items()
-    assert "# ours" in (home.folder / "fairlead.toml").read_text()
+    assert "# ours" in (home.folder / "fairlane.toml").read_text()
     once = (kept(home), held(home))
     again = home.ask("convert", name, file, "--write")
     assert (again["changed"], again["added"], again["written"]) == (False, 0, [])

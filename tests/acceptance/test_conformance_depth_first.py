@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.instant import SECOND, parse_instant
+from fairlane.model.instant import SECOND, parse_instant
 
 
 @pytest.fixture(autouse=True)

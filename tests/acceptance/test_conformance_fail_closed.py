@@ -37,7 +37,7 @@ def test_an_expired_lease_is_reclaimed_with_a_failure_and_a_backoff(home):
     home.add("--id", "a")
     home.lease("--worker", "elsewhere")
     home.later(300)
-    assert home.ask("reclaim") == {"schema": "fairlead/1", "reclaimed": ["a"], "parked": []}
+    assert home.ask("reclaim") == {"schema": "fairlane/1", "reclaimed": ["a"], "parked": []}
     task = home.task("a")
     assert (task["status"], task["failures"], task["attempts"]) == ("queued", 1, 1)
     assert home.wait("a") == 1
@@ -59,7 +59,7 @@ def test_the_third_expired_lease_parks_and_retry_puts_it_back(home):
         if number < 2:
             assert home.ask("reclaim")["parked"] == []
             home.later(2)
-    assert home.ask("reclaim") == {"schema": "fairlead/1", "reclaimed": ["a"], "parked": ["a"]}
+    assert home.ask("reclaim") == {"schema": "fairlane/1", "reclaimed": ["a"], "parked": ["a"]}
     parked = home.task("a")
     assert (parked["status"], parked["reason"]) == ("parked", "lost (attempt 3 of 3)")
     home.later(100_000)
@@ -240,7 +240,7 @@ def test_many_processes_lease_at_once(home):
     home.ask("policy", "set", "caps.all=5")
     for number in range(12):
         home.add("--id", f"n{number}")
-    words = [sys.executable, "-m", "fairlead", "--home", str(home.folder), "--json"]
+    words = [sys.executable, "-m", "fairlane", "--home", str(home.folder), "--json"]
     environment = {"PYTHONPATH": str(ROOT / "src"), "HOME": "/nonexistent"}
     processes = [
         subprocess.Popen(

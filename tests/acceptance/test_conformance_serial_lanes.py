@@ -217,8 +217,8 @@ def test_two_callers_add_and_drain_at_the_same_time(home):
     home.ask("policy", "set", "caps.all=2", 'caps."kind:*"=2')
     home.add("--id", "first", "--parallel")
     program = (
-        "import sys; from fairlead.app import Fairlead\n"
-        "with Fairlead(sys.argv[1]) as queue:\n"
+        "import sys; from fairlane.app import Fairlane\n"
+        "with Fairlane(sys.argv[1]) as queue:\n"
         "    for number in range(15):\n"
         "        queue.add('x', parallel=True)\n"
         "        for row in queue.lease(2, worker=sys.argv[2])['leases']:\n"

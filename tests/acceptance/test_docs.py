@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from fairlead import Policy
-from fairlead.policy import schema
-from fairlead.service.plans import plan_scenario
-from fairlead.service.scenario import check, expect, parse, read, tasks, world
+from fairlane import Policy
+from fairlane.policy import schema
+from fairlane.service.plans import plan_scenario
+from fairlane.service.scenario import check, expect, parse, read, tasks, world
 from tests.acceptance.commands import ROOT
 
 DOCUMENTS = [
@@ -29,7 +29,7 @@ DOCUMENTS = [
     )),
 ]  # fmt: skip
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-HOME_SHOWN = "~/.local/state/fairlead"
+HOME_SHOWN = "~/.local/state/fairlane"
 
 
 def blocks(name: str) -> list[tuple[str, str]]:
@@ -45,17 +45,17 @@ def commands(text: str) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def shell(tmp_path):
-    """A shell in which `fairlead` is the one of this tree, with a home of its own."""
+    """A shell in which `fairlane` is the one of this tree, with a home of its own."""
     bin_folder, home = tmp_path / "bin", tmp_path / "home"
     bin_folder.mkdir()
-    script = bin_folder / "fairlead"
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m fairlead "$@"\n')
+    script = bin_folder / "fairlane"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m fairlane "$@"\n')
     script.chmod(0o755)
     environment = {
         "PATH": f"{bin_folder}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT / "src"),
         "HOME": str(tmp_path),
-        "FAIRLEAD_HOME": str(home),
+        "FAIRLANE_HOME": str(home),
     }
 
     def type_in(command: str) -> str:

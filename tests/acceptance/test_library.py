@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-import fairlead
+import fairlane
 from tests.acceptance.commands import ROOT
 
 THIRD_PARTY = ("click", "rich", "tomlkit", "hypothesis")
@@ -29,19 +29,19 @@ def loaded_after(program: str) -> set[str]:
 
 
 def test_every_public_name_is_there():
-    for name in fairlead.__all__:
-        assert getattr(fairlead, name) is not None
-    assert dir(fairlead) == sorted(fairlead.__all__)
+    for name in fairlane.__all__:
+        assert getattr(fairlane, name) is not None
+    assert dir(fairlane) == sorted(fairlane.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = fairlead.nothing
+        _ = fairlane.nothing
 
 
 def test_the_library_needs_only_the_standard_library():
-    names = ", ".join(fairlead.__all__)
-    modules = loaded_after(f"from fairlead import {names}")
+    names = ", ".join(fairlane.__all__)
+    modules = loaded_after(f"from fairlane import {names}")
     assert not modules & set(THIRD_PARTY)
-    assert "fairlead.planner.lanes" in modules
-    assert "fairlead.model.task" not in loaded_after("import fairlead")
+    assert "fairlane.planner.lanes" in modules
+    assert "fairlane.model.task" not in loaded_after("import fairlane")
 
 
 @pytest.mark.parametrize(
@@ -49,16 +49,16 @@ def test_the_library_needs_only_the_standard_library():
     ["['--help']", "['policy', 'show']", "['plan', '--scenario', 'examples/balanced.toml']"],
 )
 def test_reads_do_not_load_what_they_do_not_need(arguments):
-    modules = loaded_after(f"from fairlead.cli.main import run\nrun({arguments})")
+    modules = loaded_after(f"from fairlane.cli.main import run\nrun({arguments})")
     assert not modules & {"rich", "tomlkit"}
     if "help" in arguments:
-        assert not [name for name in modules if name.startswith("fairlead.planner")]
+        assert not [name for name in modules if name.startswith("fairlane.planner")]
 
 
 def test_now_is_an_aware_datetime():
-    snapshot = fairlead.Snapshot.of([fairlead.Task("a")])
-    policy = fairlead.Policy.preset("balanced")
-    plan = fairlead.plan(snapshot, policy, datetime(2026, 1, 30, 12, tzinfo=UTC))
+    snapshot = fairlane.Snapshot.of([fairlane.Task("a")])
+    policy = fairlane.Policy.preset("balanced")
+    plan = fairlane.plan(snapshot, policy, datetime(2026, 1, 30, 12, tzinfo=UTC))
     assert plan.document()["now"] == "2026-01-30T12:00:00Z"
-    with pytest.raises(fairlead.FairleadError, match="without a zone"):
-        fairlead.plan(snapshot, policy, datetime(2026, 1, 30, 12))
+    with pytest.raises(fairlane.FairlaneError, match="without a zone"):
+        fairlane.plan(snapshot, policy, datetime(2026, 1, 30, 12))

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
-from fairlead.client.remote import Remote
-from fairlead.model.errors import FairleadError
-from fairlead.service.house.token import home_token
-from fairlead.service.operations import function_of
-from fairlead.service.operations.table import OPERATIONS
+from fairlane.client.remote import Remote
+from fairlane.model.errors import FairlaneError
+from fairlane.service.house.token import home_token
+from fairlane.service.operations import function_of
+from fairlane.service.operations.table import OPERATIONS
 from tests.acceptance.queue_home import START, Home
 from tests.afar.served import over_http, serving, stdio
 
@@ -130,7 +130,7 @@ class World(NamedTuple):
         code = 0
         try:
             document = remote.ask(step.operation, **step.arguments)
-        except FairleadError as error:
+        except FairlaneError as error:
             document, code = error.document(), error.exit_code
         assert code == step.code, document
         return self.told(document)

@@ -1,4 +1,4 @@
-"""Servers for tests: `fairlead serve` and `fairlead mcp` in processes of their own."""
+"""Servers for tests: `fairlane serve` and `fairlane mcp` in processes of their own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ END_SECONDS = 10
 @contextmanager
 def serving(home: Path, *before: str) -> Iterator[str]:
     """The URL of a server of this home folder, without a page; `before` stands before the verb."""
-    words = [sys.executable, "-m", "fairlead", "--home", str(home), *before]
+    words = [sys.executable, "-m", "fairlane", "--home", str(home), *before]
     words += ["serve", "--port", "0", "--no-page", "--until-eof"]
     pipe = subprocess.PIPE
     with subprocess.Popen(words, env=ENV, stdin=pipe, stdout=pipe, text=True) as server:
@@ -42,11 +42,11 @@ def serving(home: Path, *before: str) -> Iterator[str]:
 
 @asynccontextmanager
 async def stdio(*words: str, mode: Any = "auto", **env: str) -> AsyncIterator[Client]:
-    """The SDK's client of `fairlead WORDS`, which speaks MCP."""
+    """The SDK's client of `fairlane WORDS`, which speaks MCP."""
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    told = ["-m", "fairlead", *words]
+    told = ["-m", "fairlane", *words]
     server = StdioServerParameters(command=sys.executable, args=told, env=ENV | env)
     async with Client(stdio_client(server), mode=mode) as client:
         yield client

@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from fairlead.app import Fairlead
-from fairlead.cli.main import run
-from fairlead.clock import SystemClock
-from fairlead.model.instant import parse_instant
-from tests.acceptance.commands import Said, fairlead
+from fairlane.app import Fairlane
+from fairlane.cli.main import run
+from fairlane.clock import SystemClock
+from fairlane.model.instant import parse_instant
+from tests.acceptance.commands import Said, fairlane
 from tests.acceptance.queue_home import START, Home
 from tests.afar.served import ENV, serving
 
@@ -100,7 +100,7 @@ def served(tmp_path, home, capsys, monkeypatch):
     monkeypatch.setattr(SystemClock, "now", lambda self: parse_instant(START))
     there = tmp_path / "there"
     with serving(there, "--now", START) as url:
-        monkeypatch.setenv("FAIRLEAD_TOKEN", (there / "token").read_text().strip())
+        monkeypatch.setenv("FAIRLANE_TOKEN", (there / "token").read_text().strip())
         yield url, there
 
 
@@ -150,9 +150,9 @@ def test_one_place_at_a_time(tmp_path, capsys, monkeypatch, home):
     assert said_over("http://127.0.0.1:9", capsys, "status", "--db", "sqlite:x").code == 2
     late = said_over("http://127.0.0.1:9", capsys, "status", "--now", START)
     assert (late.code, "--now: not over a URL" in late.err) == (2, True)
-    monkeypatch.setenv("FAIRLEAD_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("FAIRLANE_URL", "http://127.0.0.1:9")
     assert home.run("status").code == 0  # a folder that was named goes before the environment
-    monkeypatch.setenv("FAIRLEAD_HOME", str(tmp_path))
+    monkeypatch.setenv("FAIRLANE_HOME", str(tmp_path))
     assert run(["status"]) == 75
     assert "http://127.0.0.1:9 cannot be reached" in capsys.readouterr().err
 
@@ -160,18 +160,18 @@ def test_one_place_at_a_time(tmp_path, capsys, monkeypatch, home):
 def test_where_the_url_may_stand_and_what_a_bad_token_says(served, capsys, monkeypatch):
     url, _ = served
     assert run(["add", "x", "--url", url]) == 0
-    monkeypatch.setenv("FAIRLEAD_URL", url)
+    monkeypatch.setenv("FAIRLANE_URL", url)
     assert run(["show", "t1"]) == 0
     assert "t1" in capsys.readouterr().out
-    monkeypatch.setenv("FAIRLEAD_TOKEN", "not-the-token")
+    monkeypatch.setenv("FAIRLANE_TOKEN", "not-the-token")
     said = said_over(url, capsys, "status")
     assert said.code == 1
-    assert "FAIRLEAD_TOKEN" in said.err
+    assert "FAIRLANE_TOKEN" in said.err
 
 
 def following(*words: str, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-u", "-m", "fairlead", *words],
+        [sys.executable, "-u", "-m", "fairlane", *words],
         env=ENV | environment,
         stdout=subprocess.PIPE,
         text=True,
@@ -180,10 +180,10 @@ def following(*words: str, **environment: str) -> subprocess.Popen[str]:
 
 def test_events_and_logs_are_followed_there_too(tmp_path):
     home = tmp_path / "home"
-    with serving(home) as url, Fairlead(home) as queue:
+    with serving(home) as url, Fairlane(home) as queue:
         queue.add("x", id="a")
         token = (home / "token").read_text().strip()
-        with following("events", "-f", "--after", "0", "--url", url, FAIRLEAD_TOKEN=token) as seen:
+        with following("events", "-f", "--after", "0", "--url", url, FAIRLANE_TOKEN=token) as seen:
             assert seen.stdout is not None
             assert "added" in seen.stdout.readline()
             lease = queue.lease(worker="box")["leases"][0]["lease"]
@@ -193,7 +193,7 @@ def test_events_and_logs_are_followed_there_too(tmp_path):
         log = home / "runs" / "a" / "1" / "stdout.log"
         log.parent.mkdir(parents=True)
         log.write_text("first\n")
-        with following("logs", "a", "-f", "--url", url, FAIRLEAD_TOKEN=token) as seen:
+        with following("logs", "a", "-f", "--url", url, FAIRLANE_TOKEN=token) as seen:
             assert seen.stdout is not None
             assert seen.stdout.readline() == "first\n"
             with log.open("ab") as held:
@@ -204,7 +204,7 @@ def test_events_and_logs_are_followed_there_too(tmp_path):
 
 
 def test_a_page_of_a_log_ends_with_a_whole_letter(tmp_path):
-    with Fairlead(tmp_path) as queue:
+    with Fairlane(tmp_path) as queue:
         queue.add("x", id="a")
         queue.lease(worker="box")
         log = tmp_path / "runs" / "a" / "1" / "stdout.log"
@@ -225,7 +225,7 @@ def test_another_program_uses_the_library_over_a_url(tmp_path):
     home = tmp_path / "home"
     with serving(home) as url:
         token = (home / "token").read_text().strip()
-        with Fairlead(url, token=token) as queue:
+        with Fairlane(url, token=token) as queue:
             queue.add_project("web", weight=2)
             queue.add([{"id": "a"}, {"id": "b"}], chain=True, project="web")
             lease = queue.lease(1, worker="box", wait="1s")["leases"][0]["lease"]
@@ -237,5 +237,5 @@ def test_another_program_uses_the_library_over_a_url(tmp_path):
             events = queue.follow(0)
             assert next(events)["kind"] == "project_added"
             events.close()  # type: ignore[attr-defined]
-        said = fairlead("--url", url, "--json", "show", "a", FAIRLEAD_TOKEN=token)
+        said = fairlane("--url", url, "--json", "show", "a", FAIRLANE_TOKEN=token)
     assert said.document["task"]["status"] == "done"

@@ -24,8 +24,8 @@ INSTALL_SECONDS = 900
 
 
 def cache_folder() -> Path:
-    named = os.environ.get("FAIRLEAD_TEST_PROGRAMS")
-    return Path(named) if named else Path.home() / ".cache" / "fairlead-tests" / "npm"
+    named = os.environ.get("FAIRLANE_TEST_PROGRAMS")
+    return Path(named) if named else Path.home() / ".cache" / "fairlane-tests" / "npm"
 
 
 @pytest.fixture(scope="session")

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead.agents.adapter import Agent, Launch, Seen, Verdict, launch_of, parser_for
-from fairlead.agents.catalog import shipped
-from fairlead.clock import SystemClock
-from fairlead.model.task import Task
+from fairlane.agents.adapter import Agent, Launch, Seen, Verdict, launch_of, parser_for
+from fairlane.agents.catalog import shipped
+from fairlane.clock import SystemClock
+from fairlane.model.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlead.lifecycle.usage import Tokens
+    from fairlane.lifecycle.usage import Tokens
     from tests.agents.model_api import ModelApi
 
 RUN_SECONDS = 90

@@ -8,9 +8,9 @@ from functools import partial
 
 import pytest
 
-from fairlead.lifecycle.usage import Tokens
-from fairlead.model.instant import SECOND
-from fairlead.model.task import Outcome
+from fairlane.lifecycle.usage import Tokens
+from fairlane.model.instant import SECOND
+from fairlane.model.task import Outcome
 from tests.agents.model_api import (
     CACHE_READ,
     CACHE_WRITE,
@@ -134,7 +134,7 @@ def test_a_stop_leaves_nothing_behind(runner_of, repository, script):
 
     with ModelApi(*script) as api:
         runner = runner_of("claude", api)
-        runner.env = {"FAIRLEAD_TEST_MARK": str(repository)}
+        runner.env = {"FAIRLANE_TEST_MARK": str(repository)}
         verdict = runner.run(repository, meanwhile=soon)
     assert verdict.outcome is Outcome.FAILED
     assert verdict.session is not None

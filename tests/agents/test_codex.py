@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from fairlead.lifecycle.usage import Tokens
-from fairlead.model.task import Outcome
+from fairlane.lifecycle.usage import Tokens
+from fairlane.model.task import Outcome
 from tests.agents.model_api import CACHE_READ, HANG, INPUT, OUTPUT, ModelApi, refuse, say, use
 from tests.agents.running import left_over, stop
 
@@ -95,7 +95,7 @@ def test_a_stop_leaves_nothing_behind(runner_of, repository, script):
 
     with ModelApi(*script) as api:
         runner = runner_of("codex", api)
-        runner.env = {"FAIRLEAD_TEST_MARK": str(repository)}
+        runner.env = {"FAIRLANE_TEST_MARK": str(repository)}
         verdict = runner.run(repository, meanwhile=soon)
     assert verdict.outcome is Outcome.FAILED
     assert verdict.session is not None

@@ -1,4 +1,4 @@
-"""The real agents with Fairlead as their MCP server: agents queue work for agents."""
+"""The real agents with Fairlane as their MCP server: agents queue work for agents."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.agents.adapter import Launch
-from fairlead.app import Fairlead
-from fairlead.model.task import Outcome
-from fairlead.service.house.token import home_token
+from fairlane.agents.adapter import Launch
+from fairlane.app import Fairlane
+from fairlane.model.task import Outcome
+from fairlane.service.house.token import home_token
 from tests.afar.served import serving
 from tests.agents.model_api import ModelApi, say, use
 from tests.agents.running import Runner
@@ -32,8 +32,8 @@ class Claude(Runner):
 
     def launch(self, prompt: str, session: str | None) -> Launch:
         told = self.home / "mcp.json"
-        told.write_text(json.dumps({"mcpServers": {"fairlead": self.server}}))
-        more = ("--mcp-config", str(told), "--strict-mcp-config", "--allowedTools=mcp__fairlead")
+        told.write_text(json.dumps({"mcpServers": {"fairlane": self.server}}))
+        more = ("--mcp-config", str(told), "--strict-mcp-config", "--allowedTools=mcp__fairlane")
         launch = super().launch(prompt, session)
         return replace(launch, argv=(*launch.argv, *more))
 
@@ -51,7 +51,7 @@ class Codex(Runner):
         options = [
             word
             for name in values
-            for word in ("-c", f"mcp_servers.fairlead.{name}={values[name]}")
+            for word in ("-c", f"mcp_servers.fairlane.{name}={values[name]}")
         ]
         launch = super().launch(prompt, session)
         return replace(launch, argv=(*launch.argv[:2], *options, *launch.argv[2:]))
@@ -60,8 +60,8 @@ class Codex(Runner):
 @contextmanager
 def over_stdio(home: Path) -> Iterator[dict[str, Any]]:
     """Started by the agent itself, as an attempt of task t0 would."""
-    env = {"PYTHONPATH": str(ROOT / "src"), "FAIRLEAD_TASK": "t0"}
-    args = ["-m", "fairlead", "mcp", "--home", str(home)]
+    env = {"PYTHONPATH": str(ROOT / "src"), "FAIRLANE_TASK": "t0"}
+    args = ["-m", "fairlane", "mcp", "--home", str(home)]
     yield {"command": sys.executable, "args": args, "env": env}
 
 
@@ -92,14 +92,14 @@ def results(api: ModelApi) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("way", "actor"), [(over_stdio, "task:t0"), (over_http, "ana")])
 def test_claude_code_adds_a_task_and_asks_why_it_waits(runner_of, repository, tmp_path, way, actor):
     home = tmp_path / "queue"
-    with Fairlead(home) as queue:
+    with Fairlane(home) as queue:
         queue.pause("kind:review", "the reviewer is away")
     task = {"id": "look", "prompt": "Review the login form", "kind": "review"}
     script = (
         use("WaitForMcpServers"),  # on a busy machine the first turn comes before the tools
-        use("mcp__fairlead__add", tasks=[task]),
-        use("mcp__fairlead__why", task="look"),
-        use("mcp__fairlead__show", task="nobody"),
+        use("mcp__fairlane__add", tasks=[task]),
+        use("mcp__fairlane__why", task="look"),
+        use("mcp__fairlane__show", task="nobody"),
         say("Queued."),
     )
     with ModelApi(*script) as api, way(home) as server:
@@ -113,7 +113,7 @@ def test_claude_code_adds_a_task_and_asks_why_it_waits(runner_of, repository, tm
     assert why["verdict"].startswith("held: kind review is paused")
     assert why["verdict"].endswith("the reviewer is away")
     assert nobody["error"]["code"] == "unknown_task"
-    with Fairlead(home) as queue:
+    with Fairlane(home) as queue:
         kept = queue.show("look")
     assert kept["task"]["prompt"] == "Review the login form"
     assert kept["events"][0]["data"]["by"] == actor
@@ -122,8 +122,8 @@ def test_claude_code_adds_a_task_and_asks_why_it_waits(runner_of, repository, tm
 def test_codex_adds_a_task_and_asks_why_it_waits(runner_of, repository, tmp_path):
     home = tmp_path / "queue"
     script = (
-        use("mcp__fairlead/add", tasks=[{"id": "a"}, {"id": "b", "needs": ["a"]}]),
-        use("mcp__fairlead/why", task="b"),
+        use("mcp__fairlane/add", tasks=[{"id": "a"}, {"id": "b", "needs": ["a"]}]),
+        use("mcp__fairlane/why", task="b"),
         say("Queued."),
     )
     with ModelApi(*script) as api, over_stdio(home) as server:
@@ -133,6 +133,6 @@ def test_codex_adds_a_task_and_asks_why_it_waits(runner_of, repository, tmp_path
     assert verdict.outcome is Outcome.SUCCEEDED, (verdict, runner.stderr)
     said = [each["output"] for each in api.requests[-1]["input"] if "output" in each]
     assert "waiting: waits for a" in json.dumps(said[-1]), said
-    with Fairlead(home) as queue:
+    with Fairlane(home) as queue:
         assert [row["id"] for row in queue.list()["tasks"]] == ["a", "b"]
         assert queue.show("b")["events"][0]["data"]["by"] == "task:t0"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("fairlead.testing")
+pytest.register_assert_rewrite("fairlane.testing")
 
-from fairlead.intake import sources  # noqa: E402
-from fairlead.testing.source_suite import Sample, SourceSuite  # noqa: E402
+from fairlane.intake import sources  # noqa: E402
+from fairlane.testing.source_suite import Sample, SourceSuite  # noqa: E402
 
 SAMPLES = Path(__file__).parent / "samples"
 #: Source -> its file.

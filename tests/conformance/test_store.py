@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-pytest.register_assert_rewrite("fairlead.testing")
+pytest.register_assert_rewrite("fairlane.testing")
 
-from fairlead.store.memory.store import MemoryStore  # noqa: E402
-from fairlead.testing.store_suite import StoreSuite  # noqa: E402
-from fairlead.testing.stores.builders import put, ready, save, start  # noqa: E402
+from fairlane.store.memory.store import MemoryStore  # noqa: E402
+from fairlane.testing.store_suite import StoreSuite  # noqa: E402
+from fairlane.testing.stores.builders import put, ready, save, start  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fairlead.store.base import Reading, Store, Writing
+    from fairlane.store.base import Reading, Store, Writing
 
 
 def open_sqlite(path: Path) -> Store:
-    from fairlead.store.sqlite.store import SqliteStore
+    from fairlane.store.sqlite.store import SqliteStore
 
     return SqliteStore.open(path)
 
@@ -108,7 +108,7 @@ class TestMemory(StoreSuite):
 class TestSqlite(StoreSuite):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[Store]:
-        store = open_sqlite(tmp_path / "fairlead.db")
+        store = open_sqlite(tmp_path / "fairlane.db")
         yield store
         store.close()
 
@@ -134,6 +134,6 @@ class TestSqlite(StoreSuite):
 class TestReopened(StoreSuite):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[Store]:
-        store = Reopened(tmp_path / "fairlead.db")
+        store = Reopened(tmp_path / "fairlane.db")
         yield store
         store.close()

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.model.errors import Refused
-from fairlead.model.event import Event
-from fairlead.model.instant import DAY, HOUR, MINUTE
-from fairlead.model.project import Group, Project
-from fairlead.model.resources import History, Pause, Pool
-from fairlead.model.task import Status
-from fairlead.store.base import Booking, Decision, Filter, Placed, WorkerRow
-from fairlead.store.memory.store import MemoryStore
-from fairlead.testing.stores.builders import attempt, task
-from fairlead.testing.stores.transactions import world
+from fairlane.model.errors import Refused
+from fairlane.model.event import Event
+from fairlane.model.instant import DAY, HOUR, MINUTE
+from fairlane.model.project import Group, Project
+from fairlane.model.resources import History, Pause, Pool
+from fairlane.model.task import Status
+from fairlane.store.base import Booking, Decision, Filter, Placed, WorkerRow
+from fairlane.store.memory.store import MemoryStore
+from fairlane.testing.stores.builders import attempt, task
+from fairlane.testing.stores.transactions import world
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlead.model.lane import Lane, LaneKey
-    from fairlead.store.base import Reading, Store, Writing
+    from fairlane.model.lane import Lane, LaneKey
+    from fairlane.store.base import Reading, Store, Writing
 
 CODES = ("needs", "parent", "backoff", "not_before", "upstream")
 EXAMPLES = settings.default.max_examples if settings.default else 0  # many only in the soak
@@ -274,10 +274,10 @@ def lanes_of(store: Store) -> tuple[int, dict[LaneKey, Any]]:
 @settings(max_examples=EXAMPLES if EXAMPLES > 200 else 60)
 @given(FIRST, TRANSACTIONS)
 def test_both_stores_agree(first: list[Any], transactions: list[tuple[bool, list[Any]]]) -> None:
-    from fairlead.store.sqlite.store import SqliteStore
+    from fairlane.store.sqlite.store import SqliteStore
 
     with tempfile.TemporaryDirectory() as folder:
-        file = SqliteStore.open(Path(folder) / "fairlead.db")
+        file = SqliteStore.open(Path(folder) / "fairlane.db")
         file.connection.execute("PRAGMA synchronous = OFF")
         stores: list[Store] = [MemoryStore(), file]
         try:

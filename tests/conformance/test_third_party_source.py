@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.commands import ROOT, Said, fairlead
+from tests.acceptance.commands import ROOT, Said, fairlane
 
 SOURCE = """
-from fairlead.intake.sources.base import Found, Item, LeftOut
+from fairlane.intake.sources.base import Found, Item, LeftOut
 
 def read(where):
     lines = where.path.read_text().splitlines() if where.text is None else where.text.splitlines()
@@ -31,7 +31,7 @@ def installed(tmp_path: Path) -> Path:
     (folder / "not_one.py").write_text("wall = 'no source'\n", encoding="utf-8")
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: post-its\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(
-        "[fairlead.sources]\npost-its = post_its\nwall = not_one:wall\n"
+        "[fairlane.sources]\npost-its = post_its\nwall = not_one:wall\n"
     )
     return folder
 
@@ -39,7 +39,7 @@ def installed(tmp_path: Path) -> Path:
 def call(installed: Path, *words: object) -> Said:
     path = f"{ROOT / 'src'}:{installed}"
     home = installed.parent / "home"
-    return fairlead("--home", home, "--json", *words, PYTHONPATH=path)
+    return fairlane("--home", home, "--json", *words, PYTHONPATH=path)
 
 
 def test_it_is_found_and_imports(installed, tmp_path):

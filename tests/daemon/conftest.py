@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.daemon.lock import holder
+from fairlane.daemon.lock import holder
 from tests.daemon.world import World
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.notify.send import send, signature
-from fairlead.settings import NotifyRule
+from fairlane.notify.send import send, signature
+from fairlane.settings import NotifyRule
 from tests.daemon.world import World
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
@@ -45,7 +45,7 @@ def test_a_webhook_is_signed_and_tried_again() -> None:
     class Listener(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            seen.append((body, self.headers.get("X-Fairlead-Signature")))
+            seen.append((body, self.headers.get("X-Fairlane-Signature")))
             self.send_response(503 if len(seen) == 1 else 200)
             self.end_headers()
 

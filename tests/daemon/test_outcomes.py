@@ -31,7 +31,7 @@ def test_failures_wait_and_are_parked_and_retried_by_a_person(world: World) -> N
     world.run()
     assert world.statuses()["a"] == "parked"
     (world.marks / "now").write_text("")
-    world.fairlead("retry", "a")
+    world.fairlane("retry", "a")
     world.run()
     assert world.statuses()["a"] == "done"
 
@@ -47,12 +47,12 @@ def test_a_timeout_counts_as_failed(world: World) -> None:
 
 def test_a_throttle_cools_the_pool_and_costs_no_attempt(world: World) -> None:
     world.policy('cooldown.base = "1s"\n')
-    env = {"FAIRLEAD_DEMO_SECONDS": "0.1", "FAIRLEAD_DEMO_FAIL": "0"}
-    throttled = env | {"FAIRLEAD_DEMO_THROTTLE": "first", "FAIRLEAD_DEMO_RETRY_AFTER": "3"}
+    env = {"FAIRLANE_DEMO_SECONDS": "0.1", "FAIRLANE_DEMO_FAIL": "0"}
+    throttled = env | {"FAIRLANE_DEMO_THROTTLE": "first", "FAIRLANE_DEMO_RETRY_AFTER": "3"}
     world.add({"id": "a", "agent": "demo", "prompt": "x", "env": throttled})
     world.up()
     until(lambda: [each.outcome for each in world.attempts("a")] == ["throttled"])
-    told = world.fairlead("why", "a")
+    told = world.fairlane("why", "a")
     assert [hold["code"] for hold in told["holds"]] == ["cooldown"]
     assert told["holds"][0]["until"]
     until(lambda: world.statuses()["a"] == "done")
@@ -62,43 +62,43 @@ def test_a_throttle_cools_the_pool_and_costs_no_attempt(world: World) -> None:
 
 
 def test_demo_tokens_and_cost_are_booked(world: World) -> None:
-    env = {"FAIRLEAD_DEMO_SECONDS": "0.1", "FAIRLEAD_DEMO_FAIL": "0", "FAIRLEAD_DEMO_THROTTLE": "0"}
+    env = {"FAIRLANE_DEMO_SECONDS": "0.1", "FAIRLANE_DEMO_FAIL": "0", "FAIRLANE_DEMO_THROTTLE": "0"}
     world.add({"id": "a", "agent": "demo", "prompt": "x", "env": env})
     world.run()
     attempt = world.attempts("a")[0]
     assert sum(attempt.tokens) > 0
     assert attempt.usd > 0
-    assert world.fairlead("stats")["projects"][0]["tokens"] > 0
+    assert world.fairlane("stats")["projects"][0]["tokens"] > 0
 
 
 def test_a_budget_that_stops_gives_the_work_back(world: World) -> None:
     world.policy(
         '[[budget]]\nscope = "all"\ntokens = 500\nwindow = "total"\non_exceeded = "stop"\n'
     )
-    env = {"FAIRLEAD_DEMO_SECONDS": "60", "FAIRLEAD_DEMO_FAIL": "0", "FAIRLEAD_DEMO_THROTTLE": "0"}
+    env = {"FAIRLANE_DEMO_SECONDS": "60", "FAIRLANE_DEMO_FAIL": "0", "FAIRLANE_DEMO_THROTTLE": "0"}
     world.add({"id": "a", "agent": "demo", "prompt": "x", "estimate_tokens": 1, "env": env})
     world.up()
     with world.desk() as desk:
-        from fairlead.service import leases
-        from fairlead.service.ending import Report
+        from fairlane.service import leases
+        from fairlane.service.ending import Report
 
         lease = until(lambda: world.attempts("a"))[0].lease
         world.runner("a")
         leases.report(desk, lease, Report(tokens=(600, 0, 0, 0)))
         until(lambda: world.attempts("a")[0].outcome == "released")
     assert world.statuses()["a"] == "queued"
-    assert world.fairlead("why", "a")["holds"][0]["code"] == "budget"
+    assert world.fairlane("why", "a")["holds"][0]["code"] == "budget"
 
 
 def test_direct_mode_starts_over_the_caps_and_holds_the_rest(world: World) -> None:
     world.policy('capacity.mode = "direct"\ncaps.all = 1\n')
     for name in ("a", "b"):
         script = world.marking(name, 2.0)["command"]
-        world.fairlead("add", "--id", name, "--agent", "shell", "--", *script)
+        world.fairlane("add", "--id", name, "--agent", "shell", "--", *script)
     assert world.statuses() == {"a": "running", "b": "running"}
     world.policy('capacity.mode = "deferred"\ncaps.all = 1\n')
     world.add(world.marking("c", 0.1))
-    assert world.fairlead("plan")["picks"] == []
+    assert world.fairlane("plan")["picks"] == []
     world.run()
     assert set(world.statuses().values()) == {"done"}
     assert world.attempts("a")[0].direct
@@ -110,7 +110,7 @@ def test_a_pause_between_two_starts_of_one_cycle_is_respected(world: World) -> N
     world.add(*(world.marking(name, 0.1) for name in "abc"))
     world.up()
     world.started("a")
-    world.fairlead("pause")
+    world.fairlane("pause")
     until(lambda: "leased" not in world.statuses().values())
     assert world.statuses()["c"] == "queued"
     assert world.attempts("c")[0].outcome == "released"
@@ -118,12 +118,12 @@ def test_a_pause_between_two_starts_of_one_cycle_is_respected(world: World) -> N
 
 
 def test_children_and_artifacts_from_plan_to_code(world: World) -> None:
-    add = f"{sys.executable} -m fairlead add --agent shell --parent $FAIRLEAD_TASK"
+    add = f"{sys.executable} -m fairlane add --agent shell --parent $FAIRLANE_TASK"
     steps = ["plan", "spec", "phase", "code"]
     script = "true"
     for before, kind in reversed(list(pairwise(steps))):
         file = f"{before}.md"
-        made = f"echo x > $FAIRLEAD_ARTIFACTS/{file}; {add} --id {kind}1 --kind {kind}"
+        made = f"echo x > $FAIRLANE_ARTIFACTS/{file}; {add} --id {kind}1 --kind {kind}"
         script = f"{made} --artifact {file} -- sh -c {quote(script)}"
     world.add({"id": "plan1", "kind": "plan", "command": ["sh", "-c", script]})
     world.run()

@@ -106,7 +106,7 @@ def test_four_of_each_in_two_repositories(
     with Writer(say("Hello")) as api:
         world = settle_in(api)
         for project, folder in repos.items():
-            world.fairlead("project", "add", project, "--repo", str(folder))
+            world.fairlane("project", "add", project, "--repo", str(folder))
         before = {name: look(folder) for name, folder in repos.items()}
         for agent in AGENTS:
             for number, project in enumerate(("web", "api", "web", "api")):
@@ -121,9 +121,9 @@ def test_four_of_each_in_two_repositories(
             pytest.skip("claude did its part, but this kernel gives codex no sandbox")
         for number, project in enumerate(("web", "api", "web", "api")):
             name = f"{agent}-{number}"
-            assert git(repos[project], "show", f"fairlead/{name}:made.txt") == "made"
-            check_usage(agent, world.fairlead("show", name)["attempts"])
-    stats = {row["project"]: row for row in world.fairlead("stats")["projects"]}
+            assert git(repos[project], "show", f"fairlane/{name}:made.txt") == "made"
+            check_usage(agent, world.fairlane("show", name)["attempts"])
+    stats = {row["project"]: row for row in world.fairlane("stats")["projects"]}
     for project in repos:
         assert stats[project]["completions"] == 4
         assert stats[project]["tokens"] >= 4 * 2 * (INPUT + OUTPUT)
@@ -161,14 +161,14 @@ def test_a_throttle_cools_the_pool_and_costs_no_attempt(
         world.up()
         until(lambda: [each.outcome for each in world.attempts("t1")][:1] == ["throttled"], SECONDS)
         add(world, agent, "t2")
-        held = world.fairlead("why", "t2")["holds"]
+        held = world.fairlane("why", "t2")["holds"]
         until(lambda: set(world.statuses().values()) == {"done"}, SECONDS)
     assert [hold["code"] for hold in held] == ["cooldown"]
     assert [each.outcome for each in world.attempts("t1")] == ["throttled", "succeeded"]
     first, second = world.attempts("t1")
     assert first.session == second.session  # it went on where it was
     assert second.leased_at >= first.ended_at + 7_000_000
-    assert world.fairlead("show", "t1")["task"]["failures"] == 0
+    assert world.fairlane("show", "t1")["task"]["failures"] == 0
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -181,7 +181,7 @@ def test_an_error_of_the_provider_is_a_failure(
         world.run()
     assert world.statuses() == {"t1": "parked"}
     assert [each.outcome for each in world.attempts("t1")] == ["failed"]
-    assert world.fairlead("show", "t1")["task"]["reason"].endswith("(attempt 1 of 1)")
+    assert world.fairlane("show", "t1")["task"]["reason"].endswith("(attempt 1 of 1)")
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -194,6 +194,6 @@ def test_a_cancel_in_the_middle_leaves_no_process(
         world.up()
         assert api.asked.wait(SECONDS)
         assert world.processes()
-        world.fairlead("cancel", "t1")
+        world.fairlane("cancel", "t1")
         until(lambda: world.statuses()["t1"] == "canceled", SECONDS)
     assert world.processes() == []

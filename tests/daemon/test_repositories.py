@@ -1,4 +1,4 @@
-"""Tasks in real repositories, from `fairlead run` to commits on branches."""
+"""Tasks in real repositories, from `fairlane run` to commits on branches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.executors.process import reap
+from fairlane.executors.process import reap
 from tests.daemon.world import World, is_zombie, until
 from tests.workspaces.yard import commit, git, look, make_repository
 
@@ -21,13 +21,13 @@ def repositories(world: World, tmp_path: Path) -> dict[str, Path]:
     """Two projects with a repository each."""
     found = {name: make_repository(tmp_path / name) for name in ("web", "api")}
     for name, folder in found.items():
-        world.fairlead("project", "add", name, "--repo", str(folder))
+        world.fairlane("project", "add", name, "--repo", str(folder))
     return found
 
 
 def writing(name: str, project: str, more: str = "", **fields: Any) -> dict[str, Any]:
     """A task that writes a file and leaves it uncommitted."""
-    script = f"{more or 'true'}; pwd > $FAIRLEAD_TASK"
+    script = f"{more or 'true'}; pwd > $FAIRLANE_TASK"
     return {"id": name, "project": project, "command": ["sh", "-c", script], **fields}
 
 
@@ -42,14 +42,14 @@ def test_eight_tasks_in_two_repositories(world: World, repositories: dict[str, P
     world.run()
     assert set(world.statuses().values()) == {"done"}
     for name, project in names:
-        branch = f"fairlead/{name}"
+        branch = f"fairlane/{name}"
         folder = git(repositories[project], "show", f"{branch}:{name}")
         assert folder == str(world.home / "worktrees" / project / name)
         assert log(repositories[project], branch) == [name, "first"]
     assert {name: look(folder) for name, folder in repositories.items()} == before
-    rows = world.fairlead("workspaces")["workspaces"]
+    rows = world.fairlane("workspaces")["workspaces"]
     assert {row["keep"] for row in rows} == {"its work is not merged into main"}
-    assert world.fairlead("workspaces", "clean")["removed"] == []
+    assert world.fairlane("workspaces", "clean")["removed"] == []
 
 
 def test_merges_one_after_the_other_and_cleaning_up(
@@ -61,9 +61,9 @@ def test_merges_one_after_the_other_and_cleaning_up(
     assert set(world.statuses().values()) == {"done"}
     assert {f"m{number}" for number in range(4)} <= set(look(web)["files"])
     assert git(web, "status", "--porcelain") == ""
-    assert len(world.fairlead("workspaces", "clean", "--dry-run")["removed"]) == 4
-    assert len(world.fairlead("workspaces", "clean")["removed"]) == 4
-    assert world.fairlead("workspaces")["workspaces"] == []
+    assert len(world.fairlane("workspaces", "clean", "--dry-run")["removed"]) == 4
+    assert len(world.fairlane("workspaces", "clean")["removed"]) == 4
+    assert world.fairlane("workspaces")["workspaces"] == []
     assert git(web, "branch", "--format=%(refname:short)") == "main"
 
 
@@ -72,7 +72,7 @@ def test_a_conflict_and_a_dirty_checkout_park_with_their_reason(
 ) -> None:
     web, api = repositories["web"], repositories["api"]
     hold = f'while ! test -e "{world.marks}/go"; do sleep 0.05; done'
-    more = f'echo start >> "{world.marks}/$FAIRLEAD_TASK"; {hold}; echo agent > README'
+    more = f'echo start >> "{world.marks}/$FAIRLANE_TASK"; {hold}; echo agent > README'
     world.add(
         writing("conflict", "web", more, merge="merge"),
         writing("dirty", "api", more, merge="merge"),
@@ -86,24 +86,24 @@ def test_a_conflict_and_a_dirty_checkout_park_with_their_reason(
     (world.marks / "go").write_text("")
     until(lambda: set(world.statuses().values()) == {"parked"})
     reasons = {
-        name: world.fairlead("show", name)["task"]["reason"] for name in ("conflict", "dirty")
+        name: world.fairlane("show", name)["task"]["reason"] for name in ("conflict", "dirty")
     }
     assert "merge conflict with main: README" in reasons["conflict"]
     assert "changes that are not committed" in reasons["dirty"]
-    assert log(web, "fairlead/conflict") == ["conflict", "first"]
+    assert log(web, "fairlane/conflict") == ["conflict", "first"]
     assert (api / "README").read_text() == "half done\n"
     git(api, "checkout", "-q", "README")
-    world.fairlead("retry", "dirty")
+    world.fairlane("retry", "dirty")
     until(lambda: world.statuses()["dirty"] == "done")
     assert (api / "README").read_text() == "agent\n"
 
 
 def test_a_retry_goes_on_in_the_same_worktree(world: World, repositories: dict[str, Path]) -> None:
-    script = 'echo $FAIRLEAD_ATTEMPT >> tries; test "$FAIRLEAD_ATTEMPT" = 2'
+    script = 'echo $FAIRLANE_ATTEMPT >> tries; test "$FAIRLANE_ATTEMPT" = 2'
     world.add({"id": "t1", "project": "web", "command": ["sh", "-c", script]})
     world.run()
     assert [each.outcome for each in world.attempts("t1")] == ["failed", "succeeded"]
-    assert git(repositories["web"], "show", "fairlead/t1:tries").split() == ["1", "2"]
+    assert git(repositories["web"], "show", "fairlane/t1:tries").split() == ["1", "2"]
 
 
 def overlapping(name: str, project: str) -> dict[str, Any]:
@@ -116,8 +116,8 @@ def test_shared_means_one_at_a_time(world: World, repositories: dict[str, Path])
     world.settings('[worker]\nslots = 8\n[workspaces]\nmode = "shared"\n')
     world.add(*(overlapping(f"s{number}", "web") for number in range(4)))
     world.add(*(overlapping(f"a{number}", "api") for number in range(2)))
-    assert len(world.fairlead("plan")["picks"]) == 2
-    assert world.fairlead("why", "s3")["holds"][0]["code"] == "workspace"
+    assert len(world.fairlane("plan")["picks"]) == 2
+    assert world.fairlane("why", "s3")["holds"][0]["code"] == "workspace"
     world.run()
     assert set(world.statuses().values()) == {"done"}
     assert not (world.home / "worktrees").exists()
@@ -129,7 +129,7 @@ def test_two_projects_with_one_shared_repository_take_turns(
 ) -> None:
     world.settings('[worker]\nslots = 8\n[workspaces]\nmode = "shared"\n')
     world.policy('retry.base = "100ms"\nretry.jitter = 0\n')
-    world.fairlead("project", "add", "twin", "--repo", str(repositories["web"]))
+    world.fairlane("project", "add", "twin", "--repo", str(repositories["web"]))
     world.add(overlapping("a", "web"), overlapping("b", "twin"))
     world.run()
     assert world.statuses() == {"a": "done", "b": "done"}
@@ -140,14 +140,14 @@ def test_two_projects_with_one_shared_repository_take_turns(
 def test_a_pool_is_used_by_as_many_as_it_has_folders(
     world: World, repositories: dict[str, Path]
 ) -> None:
-    world.fairlead("project", "set", "web", "--workspace", "w1", "--workspace", "w2")
+    world.fairlane("project", "set", "web", "--workspace", "w1", "--workspace", "w2")
     world.add(*(overlapping(f"p{number}", "web") for number in range(6)))
-    assert len(world.fairlead("plan")["picks"]) == 2
+    assert len(world.fairlane("plan")["picks"]) == 2
     world.run()
     assert set(world.statuses().values()) == {"done"}
     folders = sorted(path.name for path in (world.home / "worktrees" / "web").iterdir())
     assert folders == ["w1", "w2"]
-    assert {row["keep"] for row in world.fairlead("workspaces")["workspaces"]} == {
+    assert {row["keep"] for row in world.fairlane("workspaces")["workspaces"]} == {
         "it belongs to the pool"
     }
 
@@ -160,7 +160,7 @@ def test_a_repository_that_is_gone_fails_the_launch_and_nothing_else(
     world.add(writing("t1", "web"), writing("t2", "api"))
     world.run()
     assert world.statuses() == {"t1": "parked", "t2": "done"}
-    assert "is not there" in world.fairlead("show", "t1")["task"]["reason"]
+    assert "is not there" in world.fairlane("show", "t1")["task"]["reason"]
     assert {each.outcome for each in world.attempts("t1")} == {"launch_failed"}
 
 
@@ -171,7 +171,7 @@ def test_variables_of_git_do_not_lead_agents_elsewhere(
     monkeypatch.setenv("GIT_WORK_TREE", str(repositories["api"]))
     world.add(writing("t1", "web", "git commit -q --allow-empty -m agent"))
     world.run()
-    assert log(repositories["web"], "fairlead/t1") == ["t1", "agent", "first"]
+    assert log(repositories["web"], "fairlane/t1") == ["t1", "agent", "first"]
     assert log(repositories["api"], "main") == ["first"]
 
 
@@ -205,7 +205,7 @@ def test_what_is_being_settled_is_finished_before_the_daemon_leaves(
     world.add(writing("offered", "web", merge="pr"))
     world.up()
     world.started("asked")
-    world.fairlead("down")
+    world.fairlane("down")
     assert world.statuses()["offered"] == "done"
     world.run()
     assert (world.marks / "asked").read_text() == "once\n"
@@ -225,14 +225,14 @@ def test_cleaning_leaves_alone_where_somebody_works_and_goes_on_after_a_refusal(
     world.add(writing("locked", "web", merge="merge"), writing("free", "web", merge="merge"))
     world.run()
     git(repositories["web"], "worktree", "lock", str(world.home / "worktrees" / "web" / "locked"))
-    world.fairlead("project", "set", "api", "--workspace", "w1")
+    world.fairlane("project", "set", "api", "--workspace", "w1")
     world.add({"project": "api", **world.marking("busy", 60)})
     world.up()
     world.started("busy")
-    world.fairlead("project", "set", "api", "--workspace", "w2")
-    keeps = {row["name"]: row["keep"] for row in world.fairlead("workspaces")["workspaces"]}
+    world.fairlane("project", "set", "api", "--workspace", "w2")
+    keeps = {row["name"]: row["keep"] for row in world.fairlane("workspaces")["workspaces"]}
     assert keeps == {"locked": None, "free": None, "w1": "busy works in it"}
-    told = world.fairlead("workspaces", "clean")
+    told = world.fairlane("workspaces", "clean")
     assert [row["name"] for row in told["removed"]] == ["free"]
     assert [row["name"] for row in told["refused"]] == ["locked"]
     assert (world.home / "worktrees" / "api" / "w1").is_dir()

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.daemon.lock import holder
-from fairlead.model.event import Event
-from fairlead.store.base import Attempt
+from fairlane.daemon.lock import holder
+from fairlane.model.event import Event
+from fairlane.store.base import Attempt
 from tests.daemon.world import World
 
 pytestmark = [pytest.mark.soak(seconds=150), pytest.mark.timeout(0)]
@@ -38,11 +38,11 @@ all = 40
 "kind:review" = 6
 """
 FAULTS = {
-    "FAIRLEAD_DEMO_SECONDS": "0.5",
-    "FAIRLEAD_DEMO_FAIL": "0.05",
-    "FAIRLEAD_DEMO_THROTTLE": "0.005",
-    "FAIRLEAD_DEMO_LOST": "0.03",
-    "FAIRLEAD_DEMO_RETRY_AFTER": "0.2",
+    "FAIRLANE_DEMO_SECONDS": "0.5",
+    "FAIRLANE_DEMO_FAIL": "0.05",
+    "FAIRLANE_DEMO_THROTTLE": "0.005",
+    "FAIRLANE_DEMO_LOST": "0.03",
+    "FAIRLANE_DEMO_RETRY_AFTER": "0.2",
 }
 #: How long the last tasks may take beyond the time that was given.
 LATE_SECONDS = 300
@@ -114,10 +114,10 @@ def test_two_thousand_tasks_under_fire(
     world.settings(f"[worker]\nslots = {SLOTS}\n")
     world.policy(POLICY)
     for name in PROJECTS:
-        world.fairlead("project", "add", name)
+        world.fairlane("project", "add", name)
     soak = Soak(world, soak_seconds_left)
     soak.run()
-    world.fairlead("down")
+    world.fairlane("down")
     outcomes, tokens = Counter[str](), 0
     with world.desk() as desk, desk.store.read() as reading:
         for number in range(soak.added):

@@ -23,9 +23,9 @@ DEMO = """agent = "demo"
 [worker]
 slots = 4
 [agents.demo.env]
-FAIRLEAD_DEMO_SECONDS = "{seconds}"
-FAIRLEAD_DEMO_FAIL = "0"
-FAIRLEAD_DEMO_THROTTLE = "0"
+FAIRLANE_DEMO_SECONDS = "{seconds}"
+FAIRLANE_DEMO_FAIL = "0"
+FAIRLANE_DEMO_THROTTLE = "0"
 """
 
 
@@ -50,7 +50,7 @@ def test_a_line_in_a_file_becomes_a_task_without_a_command(world: World) -> None
     append(file, id="second")
     until(lambda: world.statuses().get("second") == "done")
     assert monotonic() - began < 5
-    world.fairlead("pause")
+    world.fairlane("pause")
     append(file, id="third")
     until(lambda: world.statuses().get("third") == "queued")
     rows = file.read_text().splitlines()
@@ -58,7 +58,7 @@ def test_a_line_in_a_file_becomes_a_task_without_a_command(world: World) -> None
     beside.write_text("\n".join(rows[:2]) + "\n")
     beside.replace(file)  # as editors save
     until(lambda: world.statuses()["third"] == "canceled")
-    world.fairlead("down")
+    world.fairlane("down")
 
 
 def test_a_source_that_hangs_stalls_no_cycle_and_no_shutdown(world: World) -> None:
@@ -72,7 +72,7 @@ def test_a_source_that_hangs_stalls_no_cycle_and_no_shutdown(world: World) -> No
     until(lambda: world.statuses()["a"] == "done")
     assert monotonic() - began < 5
     began = monotonic()
-    world.fairlead("down")
+    world.fairlane("down")
     assert monotonic() - began < 8
     for pid in map(int, pids.read_text().split()):
         until(partial(is_zombie, pid), 5)
@@ -97,7 +97,7 @@ def test_a_source_that_hangs_when_it_is_told_is_in_nobodys_way(world: World) -> 
     world.add({"id": "b", "command": ["true"]})
     until(lambda: world.statuses() == {"a": "done", "b": "done"})
     began = monotonic()
-    world.fairlead("down")
+    world.fairlane("down")
     assert monotonic() - began < 10
     told = pids.read_text().split()
     for pid in map(int, told):
@@ -110,27 +110,27 @@ def test_a_source_that_fails_changes_nothing_and_is_said_once(world: World) -> N
     entry = {"id": "q-1", "repo": "/r", "status": "pending"}
     file.write_text(json.dumps({"schemaVersion": 1, "entries": [entry]}))
     world.settings(source(type="queue.json", path="queue.json"))
-    world.fairlead("pause")
+    world.fairlane("pause")
     world.up()
     until(lambda: world.statuses() == {"q-1": "queued"})
     file.write_text("{ half")
 
     def failed() -> int:
-        rows = world.fairlead("events")["events"]
+        rows = world.fairlane("events")["events"]
         return sum(row["kind"] == "source_failed" for row in rows)
 
     until(failed)
     file.write_text("{ half of")
     file.write_text("{ half of it")
     assert world.statuses() == {"q-1": "queued"}
-    (warning,) = world.fairlead("status")["warnings"]
+    (warning,) = world.fairlane("status")["warnings"]
     assert warning["code"] == "source"
     assert "not JSON" in warning["message"]
     file.write_text(json.dumps({"schemaVersion": 1, "entries": []}))
     until(lambda: world.statuses() == {"q-1": "canceled"})
-    assert world.fairlead("status")["warnings"] == []
+    assert world.fairlane("status")["warnings"] == []
     assert failed() == 1
-    world.fairlead("down")
+    world.fairlane("down")
 
 
 def test_a_program_is_polled_and_its_blocked_item_is_freed(world: World) -> None:
@@ -143,12 +143,12 @@ def test_a_program_is_polled_and_its_blocked_item_is_freed(world: World) -> None
     world.settings(f'agent = "demo"\n{rule}{agent}')
     world.up()
     until(lambda: world.statuses() == {"gh-7": "queued"})
-    (hold,) = world.fairlead("why", "gh-7")["holds"]
+    (hold,) = world.fairlane("why", "gh-7")["holds"]
     assert hold["code"] == "source"
     assert "#3" in hold["reason"]
     queue.write_text(json.dumps([issue]))
     until(lambda: world.statuses() == {"gh-7": "done"})
-    world.fairlead("down")
+    world.fairlane("down")
 
 
 CARD = """---
@@ -194,7 +194,7 @@ class Cards:
 
     def history(self, name: str) -> list[str]:
         lines = self.path(name).read_text().splitlines()
-        return [line.rpartition(": ")[2] for line in lines if "- Fairlead: " in line]
+        return [line.rpartition(": ")[2] for line in lines if "- Fairlane: " in line]
 
     def changes(self) -> list[str]:
         """The lines that `git diff` shows, without their place."""
@@ -204,20 +204,20 @@ class Cards:
 
 def test_a_card_follows_its_task_and_nothing_else_of_it_changes(world: World) -> None:
     cards = Cards(world, "fence")
-    world.fairlead("pause")
+    world.fairlane("pause")
     world.up()
     until(lambda: cards.status("fence") == "queued")
-    world.fairlead("resume")
+    world.fairlane("resume")
     until(lambda: cards.status("fence") == "running")
     assert list(world.statuses().values()) in (["leased"], ["running"])
     until(lambda: cards.status("fence") == "succeeded")
-    world.fairlead("down")
+    world.fairlane("down")
     assert cards.history("fence") == ["queued", "running", "succeeded"]
     removed, added, *rest = cards.changes()
     assert (removed, added) == ("-agent_status:", "+agent_status: succeeded")
     told = [line for line in rest if line not in ("+", "+History:")]
     assert len(told) == 3
-    assert all("- Fairlead: " in line for line in told)
+    assert all("- Fairlane: " in line for line in told)
 
 
 def test_beads_are_claimed_and_closed_in_their_order(world: World) -> None:
@@ -240,7 +240,7 @@ def test_beads_are_claimed_and_closed_in_their_order(world: World) -> None:
             return {}
 
     until(lambda: told() == {"gt-1": "closed", "gt-2": "closed"})
-    world.fairlead("down")
+    world.fairlane("down")
     assert world.statuses() == {"gt-1": "done", "gt-2": "done"}
     calls = [json.loads(line) for line in (world.home / "calls.jsonl").read_text().splitlines()]
     deeds = [(call[2], call[3]) for call in calls if call[2] in ("update", "close")]
@@ -263,11 +263,11 @@ def test_run_asks_once_at_its_start_and_tells_as_it_goes(world: World) -> None:
 
 def test_sync_cancels_what_was_closed_before_it_started(world: World) -> None:
     cards = Cards(world, "fence", "gate")
-    assert len(world.fairlead("sync")["sources"][0]["created"]) == 2
+    assert len(world.fairlane("sync")["sources"][0]["created"]) == 2
     assert cards.status("gate") == "queued"
     card = cards.path("gate")
     card.write_text(card.read_text().replace("agent_status: queued", "agent_status: canceled"))
-    (row,) = world.fairlead("sync")["sources"]
+    (row,) = world.fairlane("sync")["sources"]
     (canceled,) = row["canceled"]
     assert world.statuses()[canceled["id"]] == "canceled"
     assert canceled["reason"] == "closed in cards"
@@ -290,7 +290,7 @@ def test_a_kill_during_write_back_leaves_cards_whole_and_is_made_up_for(world: W
             assert text.count("agent_status") == 1
             assert text.startswith("---\nowner: ann   # keeps it\nagent_flow: code\n")
     world.run()
-    world.fairlead("sync")
+    world.fairlane("sync")
     assert set(world.statuses().values()) == {"done"}
     for name in names:
         told = cards.history(name)

@@ -10,9 +10,9 @@ import sys
 
 import pytest
 
-from fairlead.executors.base import Orders
-from fairlead.executors.process import ProcessExecutor, is_dead, reap, revoke, spoken
-from fairlead.executors.runner import REVOKED
+from fairlane.executors.base import Orders
+from fairlane.executors.process import ProcessExecutor, is_dead, reap, revoke, spoken
+from fairlane.executors.runner import REVOKED
 from tests.daemon.world import World, until, wait_for
 from tests.faults.places import small_disk
 
@@ -50,7 +50,7 @@ def test_a_daemon_that_is_down_longer_than_the_lease_loses_nothing(world: World)
     with world.desk() as desk:
         until(lambda: desk.now() > expires)
     assert world.reclaim()["reclaimed"] == []  # their processes live
-    assert world.fairlead("lease")["leases"] == []  # and cap all is full
+    assert world.fairlane("lease")["leases"] == []  # and cap all is full
     world.run()
     assert set(world.statuses().values()) == {"done"}
     assert world.mark_counts() == {"start": 3, "end": 3}
@@ -75,7 +75,7 @@ def test_down_and_up_in_the_middle_of_running_agents(world: World) -> None:
     world.add(world.marking("a", 2.0))
     world.up()
     world.started("a")
-    world.fairlead("down")
+    world.fairlane("down")
     assert world.statuses()["a"] == "running"
     world.up()
     until(lambda: world.statuses()["a"] == "done")
@@ -89,7 +89,7 @@ def test_a_second_scheduler_is_refused(world: World) -> None:
 
 
 def test_a_killed_runner_costs_one_lost_attempt_and_leaves_no_agent(world: World) -> None:
-    script = f'echo start >> "{world.marks}/a"; test $FAIRLEAD_ATTEMPT = 2 || sleep 60'
+    script = f'echo start >> "{world.marks}/a"; test $FAIRLANE_ATTEMPT = 2 || sleep 60'
     world.add({"id": "a", "command": ["sh", "-c", script]})
     world.up()
     world.started("a")
@@ -115,7 +115,7 @@ def test_cancel_stops_what_ignores_every_polite_signal(world: World) -> None:
     world.add(world.marking("a", 60, more="trap '' INT TERM; sleep 60 & "))
     world.up()
     world.started("a")
-    world.fairlead("cancel", "a")
+    world.fairlane("cancel", "a")
     until(lambda: world.statuses()["a"] == "canceled")
     assert world.processes() == []
 
@@ -132,7 +132,7 @@ def test_down_with_stop_agents_gives_the_work_back(world: World) -> None:
     world.up()
     world.started("a")
     world.started("b")
-    world.fairlead("down", "--stop-agents")
+    world.fairlane("down", "--stop-agents")
     assert set(world.statuses().values()) == {"queued"}
     assert world.attempts("a")[0].outcome == "environment"
     assert world.processes() == []
@@ -187,7 +187,7 @@ def test_a_stop_that_comes_before_the_start_is_not_forgotten(world: World) -> No
     folder.mkdir(parents=True)
     orders = Orders(folder, ("sleep", "60"), world.home, dict(os.environ))
     program = (
-        "import json, sys; from fairlead.executors.runner import Runner;"
+        "import json, sys; from fairlane.executors.runner import Runner;"
         "orders = json.load(sys.stdin); runner = Runner(orders['folder'], orders);"
         "runner.stop('stop'); print(runner.run()['signal'], runner.stopped)"
     )

@@ -26,7 +26,7 @@ def test_an_attempt_in_a_session_can_be_watched_and_ends_as_usual(world: World) 
     world.add(world.marking(name, 2.0, more="echo look here;"))
     world.up()
     world.started(name)
-    session = f"fairlead-{name}-1"
+    session = f"fairlane-{name}-1"
     assert session in tmux("ls")
     until(lambda: "look here" in tmux("capture-pane", "-p", "-t", session))
     until(lambda: world.statuses()[name] == "done")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.service import projects
-from tests.acceptance.commands import fairlead
+from fairlane.service import projects
+from tests.acceptance.commands import fairlane
 from tests.daemon.world import World
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -18,10 +18,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 PROJECTS = ("web", "api", "docs", "ops")
 EPICS, PHASES, TASKS = 5, 4, 10
 ENV = {
-    "FAIRLEAD_DEMO_SECONDS": "0",
-    "FAIRLEAD_DEMO_FAIL": "0",
-    "FAIRLEAD_DEMO_THROTTLE": "0",
-    "FAIRLEAD_DEMO_TOKENS": "1000",
+    "FAIRLANE_DEMO_SECONDS": "0",
+    "FAIRLANE_DEMO_FAIL": "0",
+    "FAIRLANE_DEMO_THROTTLE": "0",
+    "FAIRLANE_DEMO_TOKENS": "1000",
 }
 
 
@@ -73,7 +73,7 @@ def test_two_hundred_tasks_in_nested_groups_run_in_the_order_of_their_needs(worl
     needs = needs_of(whole)
     file = world.home / "tree.json"
     file.write_text(json.dumps(whole), encoding="utf-8")
-    added = world.fairlead("group", "add", "release", "--file", str(file))
+    added = world.fairlane("group", "add", "release", "--file", str(file))
     assert len(added["tasks"]) == len(needs) == 200
     assert (len(added["groups"]), added["unrouted"]) == (1 + EPICS + EPICS * PHASES, [])
 
@@ -98,13 +98,13 @@ def test_two_hundred_tasks_in_nested_groups_run_in_the_order_of_their_needs(worl
     notices = [json.loads(line)["data"]["group"] for line in told.read_text().splitlines()]
     assert notices == ended  # each once, in the same order
 
-    story = world.fairlead("group", "show", "release")["group"]
+    story = world.fairlane("group", "show", "release")["group"]
     assert (story["progress"], story["done"], story["running"]) == ("200 of 200 done", True, [])
     assert (len(story["tree"]), story["holds"], story["parked"]) == (26, [], [])
     assert story["span"]["until"] is not None
     assert story["tokens"] > 200 * 100
     assert story["usd"] > 0
-    said = fairlead("--home", world.home, "group", "show", "epic-1").out
+    said = fairlane("--home", world.home, "group", "show", "epic-1").out
     assert said.startswith("epic-1  Epic 1\n  epic-1            ████████████████  40 of 40 done\n")
     assert "    epic-1-phase-3  ████████████████  10 of 10 done\n" in said
     assert " tokens, $" in said
@@ -112,7 +112,7 @@ def test_two_hundred_tasks_in_nested_groups_run_in_the_order_of_their_needs(worl
 
 def test_a_recipe_runs_from_its_first_step_to_its_last(world: World) -> None:
     words = [word for name, value in ENV.items() for word in ("--env", f"{name}={value}")]
-    added = world.fairlead("add", "Log in", "--recipe", "full", "--agent", "demo", *words)
+    added = world.fairlane("add", "Log in", "--recipe", "full", "--agent", "demo", *words)
     world.run()
     with world.desk() as desk, desk.store.read() as reading:
         events = reading.events(limit=1000)

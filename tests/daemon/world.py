@@ -14,11 +14,11 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from fairlead.app import open_desk
-from fairlead.executors.runner import marked
-from fairlead.service import leases, tasks
-from fairlead.service.desk import Desk
-from fairlead.store.base import Filter
+from fairlane.app import open_desk
+from fairlane.executors.runner import marked
+from fairlane.service import leases, tasks
+from fairlane.service.desk import Desk
+from fairlane.store.base import Filter
 
 WAIT_SECONDS = 60.0
 _ENDS = ("succeeded", "failed", "launch_failed", "lost", "throttled", "environment", "released")
@@ -54,7 +54,7 @@ class World:
         (self.home / "policy.toml").write_text(text, encoding="utf-8")
 
     def settings(self, text: str) -> None:
-        (self.home / "fairlead.toml").write_text(text, encoding="utf-8")
+        (self.home / "fairlane.toml").write_text(text, encoding="utf-8")
 
     @contextmanager
     def desk(self) -> Iterator[Desk]:
@@ -74,10 +74,10 @@ class World:
         script = f'echo start $$ >> "{mark}"; {more} sleep {seconds}; echo end $$ >> "{mark}"'
         return {"id": name, "command": ["sh", "-c", script]}
 
-    def fairlead(self, *words: str) -> dict[str, Any]:
+    def fairlane(self, *words: str) -> dict[str, Any]:
         """One command in a process of its own; its document."""
         done = subprocess.run(
-            [sys.executable, "-m", "fairlead", "--home", str(self.home), "--json", *words],
+            [sys.executable, "-m", "fairlane", "--home", str(self.home), "--json", *words],
             capture_output=True, text=True, check=False, timeout=self.seconds,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
@@ -85,10 +85,10 @@ class World:
         return found
 
     def up(self) -> int:
-        return int(self.fairlead("up", "--detach", "--no-server")["pid"])
+        return int(self.fairlane("up", "--detach", "--no-server")["pid"])
 
     def run(self, *words: str) -> dict[str, Any]:
-        return self.fairlead("run", "--until-idle", *words)
+        return self.fairlane("run", "--until-idle", *words)
 
     def kill(self, pid: int) -> None:
         os.kill(pid, signal.SIGKILL)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model.plan import Plan
-from fairlead.planner import lanes, reference
-from fairlead.planner.digest import digests, plan_bytes
+from fairlane.model.plan import Plan
+from fairlane.planner import lanes, reference
+from fairlane.planner.digest import digests, plan_bytes
 from tests.properties.oracle import Oracle
 from tests.properties.strategies import World, with_keys, worlds
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from fairlead.app import open_desk
-from fairlead.model.errors import FairleadError, TryLater
-from fairlead.model.task import Status
-from fairlead.service import compaction, leases, policies, queue, tasks
-from fairlead.service.desk import Desk
-from fairlead.service.ending import Report
-from fairlead.store.base import Filter
+from fairlane.app import open_desk
+from fairlane.model.errors import FairlaneError, TryLater
+from fairlane.model.task import Status
+from fairlane.service import compaction, leases, policies, queue, tasks
+from fairlane.service.desk import Desk
+from fairlane.service.ending import Report
+from fairlane.store.base import Filter
 
 PROJECTS = ("a", "b", "c")
 POLICY = """
@@ -169,7 +169,7 @@ def forgiving() -> Iterator[None]:
         yield
     except TryLater as error:
         say("later", error.error_code)
-    except FairleadError as error:
+    except FairlaneError as error:
         if error.exit_code != 1 or error.error_code in ("corrupt", "store"):
             raise
         say("refused", error.error_code)

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from fairlead.app import STORE_FILE, open_desk
-from fairlead.clock import FixedClock
-from fairlead.model.errors import NotFound
-from fairlead.model.instant import DAY, MINUTE, SECOND, Instant
-from fairlead.service import compaction, leases, projects, queue, tasks
-from fairlead.service.desk import Desk
-from fairlead.service.ending import Report
-from fairlead.store.sqlite import migrate
-from fairlead.store.sqlite.queries import migrations
-from fairlead.store.sqlite.store import SqliteStore
+from fairlane.app import STORE_FILE, open_desk
+from fairlane.clock import FixedClock
+from fairlane.model.errors import NotFound
+from fairlane.model.instant import DAY, MINUTE, SECOND, Instant
+from fairlane.service import compaction, leases, projects, queue, tasks
+from fairlane.service.desk import Desk
+from fairlane.service.ending import Report
+from fairlane.store.sqlite import migrate
+from fairlane.store.sqlite.queries import migrations
+from fairlane.store.sqlite.store import SqliteStore
 
 #: When the world begins, and when deeds are done in it: everything old has expired by then.
 START: Instant = 20_000 * DAY

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from fairlead.model.event import Event
-from fairlead.model.task import Outcome, Task
-from fairlead.policy.policy import Policy
-from fairlead.service import decisions
-from fairlead.service.desk import Desk, parse_recorded
-from fairlead.store.base import Reading
+from fairlane.model.event import Event
+from fairlane.model.task import Outcome, Task
+from fairlane.policy.policy import Policy
+from fairlane.service import decisions
+from fairlane.service.desk import Desk, parse_recorded
+from fairlane.store.base import Reading
 
 ENDS = frozenset(str(outcome) for outcome in Outcome)
 PAGE = 1000

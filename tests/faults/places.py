@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.commands import ROOT, Said, fairlead
+from tests.acceptance.commands import ROOT, Said, fairlane
 
 #: Runs a command with another patience than half a minute.
 IMPATIENT = """
-from fairlead.store.sqlite.store import SqliteStore
+from fairlane.store.sqlite.store import SqliteStore
 SqliteStore.open.__func__.__kwdefaults__["busy_seconds"] = 0.3
-from fairlead.cli.main import main
+from fairlane.cli.main import main
 main()
 """
 
@@ -29,7 +29,7 @@ main()
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
     """A disk of its own, as small as asked; skipped where none may be mounted."""
     folder.mkdir()
-    words = ["mount", "-t", "tmpfs", "-o", f"size={size}", "fairlead-test", str(folder)]
+    words = ["mount", "-t", "tmpfs", "-o", f"size={size}", "fairlane-test", str(folder)]
     try:
         mounted = subprocess.run(words, capture_output=True, text=True, check=False)
     except OSError as error:
@@ -66,7 +66,7 @@ def command(*arguments: object, code: str | None = None, file_bytes: int | None 
         if file_bytes is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
-    start = ["-c", code] if code else ["-m", "fairlead"]
+    start = ["-c", code] if code else ["-m", "fairlane"]
     done = subprocess.run(
         [sys.executable, *start, *map(str, arguments)],
         capture_output=True,
@@ -84,10 +84,10 @@ class Home:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.file = folder / "fairlead.db"
+        self.file = folder / "fairlane.db"
 
     def __call__(self, *arguments: object, text: str = "") -> Said:
-        return fairlead(*arguments, "--home", self.folder, "--json", text=text)
+        return fairlane(*arguments, "--home", self.folder, "--json", text=text)
 
     def done(self, *arguments: object, text: str = "") -> dict[str, Any]:
         """A command that must work."""

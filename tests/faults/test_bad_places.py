@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.store.sqlite.migrate import latest
-from fairlead.store.sqlite.store import SqliteStore
+from fairlane.store.sqlite.migrate import latest
+from fairlane.store.sqlite.store import SqliteStore
 from tests.faults.places import (
     IMPATIENT,
     Home,
@@ -157,7 +157,7 @@ def emptied(file: Path) -> None:
     "damage", [damage_header, damage_pages, damage_first_page, cut, text, emptied]
 )
 def test_a_damaged_file_starts_nothing_and_is_left_as_it_is(home, damage):
-    backup = home.folder / "backups" / "fairlead-daily-1.db"
+    backup = home.folder / "backups" / "fairlane-daily-1.db"
     backup.parent.mkdir()
     shutil.copy(home.file, backup)
     damage(home.file)
@@ -217,7 +217,7 @@ def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path, ve
     connection.close()
     before = files(home.folder)
     for verb in (("lease",), ("list",), ("add", "y")):
-        refused(home(*verb), 1, "foreign_store", "is not a store of Fairlead", "--db sqlite:")
+        refused(home(*verb), 1, "foreign_store", "is not a store of Fairlane", "--db sqlite:")
     assert files(home.folder) == before
 
 

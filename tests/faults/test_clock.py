@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from fairlead.app import open_desk
-from fairlead.clock import FixedClock
-from fairlead.model.instant import DAY, HOUR, MINUTE, SECOND, show_instant
-from fairlead.service import decisions, leases, rounds, tasks, whys
-from fairlead.service.desk import Desk
-from fairlead.service.ending import Report
-from fairlead.service.reports.listing import list_tasks, show
-from fairlead.service.reports.stats import stats
-from fairlead.service.reports.status import status
-from fairlead.service.reports.summary import summary
+from fairlane.app import open_desk
+from fairlane.clock import FixedClock
+from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND, show_instant
+from fairlane.service import decisions, leases, rounds, tasks, whys
+from fairlane.service.desk import Desk
+from fairlane.service.ending import Report
+from fairlane.service.reports.listing import list_tasks, show
+from fairlane.service.reports.stats import stats
+from fairlane.service.reports.status import status
+from fairlane.service.reports.summary import summary
 
 NOON = 20_000 * DAY + 12 * HOUR
 POLICY = """

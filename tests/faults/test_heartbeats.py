@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.app import open_desk
-from fairlead.model.errors import Invalid
-from fairlead.service import leases, tasks
+from fairlane.app import open_desk
+from fairlane.model.errors import Invalid
+from fairlane.service import leases, tasks
 
 
 def test_a_heartbeat_goes_on_with_the_last_good_policy(tmp_path: Path) -> None:

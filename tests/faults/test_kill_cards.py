@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.intake.sources import cards
-from fairlead.intake.sources.base import Told, Where
+from fairlane.intake.sources import cards
+from fairlane.intake.sources.base import Told, Where
 from tests.faults.children import ROOT, Points
 
 CARD = (
@@ -26,8 +26,8 @@ STORY = ("queued", "running", "parked")
 WRITER = """
 import itertools, sys
 from pathlib import Path
-from fairlead.intake.sources import cards
-from fairlead.intake.sources.base import Where
+from fairlane.intake.sources import cards
+from fairlane.intake.sources.base import Where
 from tests.faults.test_kill_cards import STORY, news
 print("begun", flush=True)
 for status in itertools.cycle(STORY):
@@ -46,8 +46,8 @@ def said(text: str) -> str:
     assert text.endswith("\n")
     found = re.search(r"^agent_status: (\w+)  # ours$", text, re.MULTILINE)
     assert found
-    lines = [line for line in text.splitlines() if "Fairlead: " in line]
-    last = re.search(r"Fairlead: (\w+)", lines[-1]) if lines else None
+    lines = [line for line in text.splitlines() if "Fairlane: " in line]
+    last = re.search(r"Fairlane: (\w+)", lines[-1]) if lines else None
     assert found[1] == (last[1] if last else "idle")
     return found[1]
 
@@ -100,5 +100,5 @@ def test_a_card_is_whole_whenever_its_writer_is_killed(tmp_path):
                 said(path.read_text())
             writer.send_signal(signal.SIGKILL)
         seen.add(said(path.read_text()))
-        assert {each.name for each in tmp_path.iterdir()} <= {"card.md", ".card.md.fairlead"}
+        assert {each.name for each in tmp_path.iterdir()} <= {"card.md", ".card.md.fairlane"}
     assert len(seen) > 1

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.app import STORE_FILE
-from fairlead.store.sqlite.errors import backups
-from fairlead.store.sqlite.store import SqliteStore
+from fairlane.app import STORE_FILE
+from fairlane.store.sqlite.errors import backups
+from fairlane.store.sqlite.store import SqliteStore
 from tests.faults.children import Forks
 from tests.faults.deeds import DEEDS, build, content
 

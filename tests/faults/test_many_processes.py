@@ -15,12 +15,12 @@ from typing import cast
 
 import pytest
 
-from fairlead.app import open_desk
-from fairlead.clock import FixedClock
-from fairlead.model.instant import DAY, SECOND, show_instant
-from fairlead.model.task import Status
-from fairlead.service import decisions, leases, policies, projects, tasks
-from fairlead.store.base import Filter, Store, Writing
+from fairlane.app import open_desk
+from fairlane.clock import FixedClock
+from fairlane.model.instant import DAY, SECOND, show_instant
+from fairlane.model.task import Status
+from fairlane.service import decisions, leases, policies, projects, tasks
+from fairlane.store.base import Filter, Store, Writing
 from tests.faults.crowd import POLICY, PROJECTS
 from tests.faults.ledger import events_of, picks_of, violations
 

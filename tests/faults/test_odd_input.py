@@ -7,8 +7,8 @@ import unicodedata
 
 import pytest
 
-from fairlead.store.sqlite.store import SqliteStore
-from tests.acceptance.commands import fairlead
+from fairlane.store.sqlite.store import SqliteStore
+from tests.acceptance.commands import fairlane
 from tests.faults.places import Home, refused
 
 pytestmark = pytest.mark.slow
@@ -178,7 +178,7 @@ def test_what_would_drive_a_terminal_is_not_shown_as_it_is(home, text):
         refused(said, 2, said.document["error"]["code"])
         return
     for verb in (["list"], ["show", "a"], ["status"], ["plan"], ["why", "a"], ["events"]):
-        shown = fairlead(*verb, "--home", home.folder)
+        shown = fairlane(*verb, "--home", home.folder)
         assert shown.code == 0, shown
         raw = [each for each in shown.out if unicodedata.category(each) == "Cc" and each != "\n"]
         assert raw == [], (verb, raw)

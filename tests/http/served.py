@@ -1,4 +1,4 @@
-"""A real `fairlead serve` in a process of its own, and callers that say exactly what they send."""
+"""A real `fairlane serve` in a process of its own, and callers that say exactly what they send."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Server:
 
     def start(self) -> None:
         port = ["--port", str(self.port)] if self.port else ["--port", "0"]
-        words = [sys.executable, "-m", "fairlead", "--home", str(self.home), "--json", "serve"]
+        words = [sys.executable, "-m", "fairlane", "--home", str(self.home), "--json", "serve"]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
             [*words, *port, *self._words], env=ENV, stdout=pipe, text=True
@@ -143,9 +143,9 @@ def serving(home: Path, *words: str) -> Iterator[Server]:
         server.stop()
 
 
-def fairlead(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def fairlane(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """One command, to its end."""
-    command = [sys.executable, "-m", "fairlead", "--home", str(home), *words]
+    command = [sys.executable, "-m", "fairlane", "--home", str(home), *words]
     return subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=30, check=False)
 
 

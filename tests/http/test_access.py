@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.http.badges import lease_token, who_shows
-from tests.http.served import ENV, Reply, Server, fairlead, serving
+from fairlane.http.badges import lease_token, who_shows
+from tests.http.served import ENV, Reply, Server, fairlane, serving
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_people_are_told_what_opens_the_page(server: Server):
         assert reply.status == 401
         assert reply.headers["content-type"] == "text/html; charset=utf-8"
         assert "frame-ancestors 'none'" in reply.headers["content-security-policy"]
-        assert b"<code>fairlead link</code>" in reply.body
+        assert b"<code>fairlane link</code>" in reply.body
 
 
 def test_a_cookie_writes_only_for_our_own_page(server: Server):
@@ -183,15 +183,15 @@ def test_a_restart_logs_nobody_out(tmp_path):
         server.start()
         assert server.call("GET", "/api/v1/status", token=None, Cookie=cookie).status == 200
         assert server.call("GET", link, token=None).status == 401, "a link is not kept"
-        assert fairlead(tmp_path, "link").stdout.startswith(f"http://127.0.0.1:{server.port}/open?")
-    gone = fairlead(tmp_path, "link")
+        assert fairlane(tmp_path, "link").stdout.startswith(f"http://127.0.0.1:{server.port}/open?")
+    gone = fairlane(tmp_path, "link")
     assert gone.returncode == 75
     assert "nobody serves this home folder" in gone.stderr
 
 
 @pytest.mark.slow
 def test_plain_http_off_loopback_must_be_asked_for(tmp_path):
-    refused = fairlead(tmp_path, "serve", "--host", "0.0.0.0", "--port", "0")
+    refused = fairlane(tmp_path, "serve", "--host", "0.0.0.0", "--port", "0")
     assert refused.returncode == 2
     assert "0.0.0.0 is not loopback, and plain HTTP shows the token" in refused.stderr
     assert not (tmp_path / "server.json").exists()
@@ -210,7 +210,7 @@ def test_other_names_are_welcome_where_they_were_given(tmp_path):
 
 
 def test_a_port_that_is_taken_is_named(server: Server, tmp_path):
-    refused = fairlead(tmp_path, "--json", "serve", "--port", str(server.port))
+    refused = fairlane(tmp_path, "--json", "serve", "--port", str(server.port))
     assert refused.returncode == 1
     error = json.loads(refused.stdout)["error"]
     assert error["code"] == "port_taken"
@@ -220,7 +220,7 @@ def test_a_port_that_is_taken_is_named(server: Server, tmp_path):
 def test_a_token_that_others_can_read_serves_nothing(tmp_path):
     (tmp_path / "token").write_text("x" * 43)
     (tmp_path / "token").chmod(0o644)
-    refused = fairlead(tmp_path, "serve", "--port", "0")
+    refused = fairlane(tmp_path, "serve", "--port", "0")
     assert refused.returncode == 1
     assert "others can read this token" in refused.stderr
 
@@ -234,7 +234,7 @@ def test_https_needs_no_permission(tmp_path):
     words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     words += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
     subprocess.run([openssl, *words, "-keyout", key, "-out", cert], check=True, capture_output=True)
-    half = fairlead(tmp_path, "serve", "--tls-cert", str(cert))
+    half = fairlane(tmp_path, "serve", "--tls-cert", str(cert))
     assert (half.returncode, "--tls-key go together" in half.stderr) == (2, True)
     tls = ("--tls-cert", str(cert), "--tls-key", str(key))
     with serving(tmp_path / "home", "--no-page", "--host", "0.0.0.0", *tls) as server:
@@ -251,13 +251,13 @@ def test_without_the_extra_it_is_said(tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(hidden)
     monkeypatch.setitem(ENV, "PYTHONPATH", f"{tmp_path}:{ENV['PYTHONPATH']}")
     home = tmp_path / "home"
-    refused = fairlead(home, "serve")
+    refused = fairlane(home, "serve")
     assert refused.returncode == 2
     assert "the server is not installed" in refused.stderr
-    assert "pip install 'fairlead[server]'" in refused.stderr
+    assert "pip install 'fairlane[server]'" in refused.stderr
     try:
-        up = fairlead(home, "up", "--detach")
+        up = fairlane(home, "up", "--detach")
         assert (up.returncode, "no API and no page: pip install" in up.stderr) == (0, True)
         assert "no API and no page: pip install" in (home / "daemon.log").read_text()
     finally:
-        assert fairlead(home, "down").returncode == 0
+        assert fairlane(home, "down").returncode == 0

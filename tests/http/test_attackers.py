@@ -193,7 +193,7 @@ PATHS = [
     "/api/v1/tasks/%252e%252e%252ftoken/logs", "/api/v1/projects/..%2f..%2ftoken",
     "/api/v1/groups/%00", "/api/v1/pools/%2e%2e", "/api/v1/decisions/%2e%2e", "/mcp/../token",
     "/static/../token", "//etc/passwd", "/api/v1//status", "/api/v1/tasks/%ff%fe/logs",
-    "/%2e%2e/token", "/token", "/fairlead.db", "/sessions.json", "/server.json",
+    "/%2e%2e/token", "/token", "/fairlane.db", "/sessions.json", "/server.json",
 ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.http.listening import Listener, numbers
-from tests.http.served import Server, fairlead, serving
+from tests.http.served import Server, fairlane, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 LISTENERS, LEASERS, EACH, OWN = 200, 50, 4, 12
@@ -90,9 +90,9 @@ def quiet(server: Server, total: int) -> int:
 
 def test_a_crowd_loses_nothing(tmp_path, capsys):
     (tmp_path / "policy.toml").write_text("caps.all = 500\n")
-    (tmp_path / "fairlead.toml").write_text("worker.slots = 4\n")
+    (tmp_path / "fairlane.toml").write_text("worker.slots = 4\n")
     with serving(tmp_path) as server:
-        assert fairlead(tmp_path, "up", "--detach", "--no-server").returncode == 0
+        assert fairlane(tmp_path, "up", "--detach", "--no-server").returncode == 0
         try:
             alone = own_work(server, "alone")
             quiet(server, OWN)
@@ -108,7 +108,7 @@ def test_a_crowd_loses_nothing(tmp_path, capsys):
             listeners, done, last = asyncio.run(asked)
             after = server.memory()
         finally:
-            fairlead(tmp_path, "down")
+            fairlane(tmp_path, "down")
         assert Counter(done) == Counter(each["id"] for each in pulled), "each once, none twice"
         heard = {tuple(n for n in numbers(each) if n <= last) for each in listeners}
         assert len(heard) == 1, "everybody heard the same"
@@ -137,7 +137,7 @@ def own_work(server: Server, name: str) -> list[str]:
 
 def cycle_waits(server: Server, names: list[str]) -> str:
     """From ready to leased, the middle and the longest."""
-    from fairlead.model.instant import parse_instant
+    from fairlane.model.instant import parse_instant
 
     waits = []
     for name in names:

@@ -48,37 +48,37 @@ def told(server: Server) -> dict[str, float]:
 
 
 def test_the_queue(told: dict[str, float]):
-    assert told['fairlead_tasks{status="done",project="web"}'] == 1
-    assert told['fairlead_tasks{status="leased",project="web"}'] == 1
-    assert told['fairlead_tasks{status="queued",project="web"}'] == 3
-    assert told['fairlead_held{hold="needs"}'] == 1
-    assert told['fairlead_held{hold="backoff"}'] == 1
-    assert told["fairlead_in_flight{}"] == told["fairlead_leases{}"] == 1
-    assert told['fairlead_lag_seconds{project="web"}'] > 0
-    assert told['fairlead_cooldown_seconds{pool="anthropic"}'] == 0
-    assert told["fairlead_pauses{}"] == 1
+    assert told['fairlane_tasks{status="done",project="web"}'] == 1
+    assert told['fairlane_tasks{status="leased",project="web"}'] == 1
+    assert told['fairlane_tasks{status="queued",project="web"}'] == 3
+    assert told['fairlane_held{hold="needs"}'] == 1
+    assert told['fairlane_held{hold="backoff"}'] == 1
+    assert told["fairlane_in_flight{}"] == told["fairlane_leases{}"] == 1
+    assert told['fairlane_lag_seconds{project="web"}'] > 0
+    assert told['fairlane_cooldown_seconds{pool="anthropic"}'] == 0
+    assert told["fairlane_pauses{}"] == 1
 
 
 def test_what_has_ended(told: dict[str, float]):
-    ended = 'fairlead_attempts_ended_total{project="web",kind="code",agent="",outcome="%s"}'
+    ended = 'fairlane_attempts_ended_total{project="web",kind="code",agent="",outcome="%s"}'
     assert (told[ended % "succeeded"], told[ended % "failed"]) == (1, 1)
-    assert told['fairlead_duration_seconds_count{project="web"}'] == 2
-    assert told['fairlead_duration_seconds_bucket{project="web",le="+Inf"}'] == 2
-    assert told['fairlead_wait_seconds_count{project="web"}'] == 1
-    tokens = 'fairlead_tokens_total{project="web",kind="code",agent="",counter="%s"}'
+    assert told['fairlane_duration_seconds_count{project="web"}'] == 2
+    assert told['fairlane_duration_seconds_bucket{project="web",le="+Inf"}'] == 2
+    assert told['fairlane_wait_seconds_count{project="web"}'] == 1
+    tokens = 'fairlane_tokens_total{project="web",kind="code",agent="",counter="%s"}'
     assert (told[tokens % "input"], told[tokens % "output"]) == (100, 20)
-    assert told['fairlead_cost_dollars_total{project="web",kind="code",agent=""}'] == 0.5
+    assert told['fairlane_cost_dollars_total{project="web",kind="code",agent=""}'] == 0.5
 
 
 def test_requests_by_route_and_status(server: Server, told: dict[str, float]):
     server.call("GET", "/api/v1/tasks/nobody")
     server.call("GET", "/api/v1/tasks/../../etc/passwd", token=None)
     now = samples(server)
-    name = 'fairlead_http_requests_total{method="%s",route="%s",status="%s"}'
+    name = 'fairlane_http_requests_total{method="%s",route="%s",status="%s"}'
     assert now[name % ("GET", "/api/v1/tasks/{task}", 404)] == 1
     assert now[name % ("POST", "/api/v1/leases/{lease}/complete", 200)] == 1
     assert now[name % ("GET", "other", 401)] == 1
-    assert now["fairlead_event_streams{}"] == 0
+    assert now["fairlane_event_streams{}"] == 0
 
 
 def test_no_counter_goes_back(server: Server, told: dict[str, float]):

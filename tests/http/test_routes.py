@@ -9,11 +9,11 @@ from urllib.parse import quote, urlencode
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from fairlead.http.answers import answer_error
-from fairlead.http.openapi import ERRORS, openapi
-from fairlead.model.errors import TryLater
-from fairlead.service.operations.documents import DOCUMENTS
-from fairlead.service.operations.table import OPERATIONS, Operation
+from fairlane.http.answers import answer_error
+from fairlane.http.openapi import ERRORS, openapi
+from fairlane.model.errors import TryLater
+from fairlane.service.operations.documents import DOCUMENTS
+from fairlane.service.operations.table import OPERATIONS, Operation
 from tests.http.served import Reply, Server, serving
 
 #: What the examples of the table speak of, and what each operation is asked in its place.
@@ -204,7 +204,7 @@ def test_deferred_work_comes_later(tmp_path):
         broken = server.call("POST", "/api/v1/leases", {"limit": 1})
         assert (broken.status, broken.code) == (422, "invalid_policy")
         assert server.call("GET", "/readyz", token=None).status == 200
-        for file in tmp_path.glob("fairlead.db*"):
+        for file in tmp_path.glob("fairlane.db*"):
             file.write_bytes(b"gone")
         assert server.call("GET", "/healthz", token=None).document["ok"] is True
         unready = server.call("GET", "/readyz", token=None)

@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from fairlead.http.openapi import openapi
+from fairlane.http.openapi import openapi
 from tests.http.served import Server
 
 pytestmark = pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`fairlead up` serves: beside the daemon, started again if it dies, gone when the daemon is."""
+"""`fairlane up` serves: beside the daemon, started again if it dies, gone when the daemon is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.http.served import fairlead
+from tests.http.served import fairlane
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def home(tmp_path) -> Iterator[Path]:
     yield tmp_path
-    fairlead(tmp_path, "down", "--stop-agents")
+    fairlane(tmp_path, "down", "--stop-agents")
 
 
 def soon(true: Callable[[], Any], seconds: float = 20.0) -> Any:
@@ -57,7 +57,7 @@ def ready(url: str) -> bool:
 
 
 def up(home: Path) -> dict[str, Any]:
-    said = fairlead(home, "--json", "up", "--detach", "--port", "0", "--no-page")
+    said = fairlane(home, "--json", "up", "--detach", "--port", "0", "--no-page")
     assert said.returncode == 0, said
     found: dict[str, Any] = json.loads(said.stdout)
     return found
@@ -69,9 +69,9 @@ def test_up_and_down(home: Path):
     server = served(home)
     assert server
     assert (server["url"], server["daemon"]) == (told["url"], told["pid"])
-    assert fairlead(home, "add", "--agent", "shell", "--", "true").returncode == 0
-    soon(lambda: '"done"' in fairlead(home, "--json", "show", "t1").stdout)
-    assert fairlead(home, "down").returncode == 0
+    assert fairlane(home, "add", "--agent", "shell", "--", "true").returncode == 0
+    soon(lambda: '"done"' in fairlane(home, "--json", "show", "t1").stdout)
+    assert fairlane(home, "down").returncode == 0
     assert not lives(server["pid"])
     assert not (home / "server.json").exists()
 
@@ -97,16 +97,16 @@ def test_a_server_does_not_outlive_a_daemon_that_was_killed(home: Path):
 
 
 def test_off_loopback_nothing_starts_unless_asked_for(home: Path):
-    (home / "fairlead.toml").write_text('server.host = "0.0.0.0"\n')
-    refused = fairlead(home, "up", "--detach")
+    (home / "fairlane.toml").write_text('server.host = "0.0.0.0"\n')
+    refused = fairlane(home, "up", "--detach")
     assert refused.returncode == 2
     assert "0.0.0.0 is not loopback, and plain HTTP shows the token" in refused.stderr
     assert not (home / "daemon.lock").exists()
 
 
 def test_a_second_daemon_says_which_one_is_there(home: Path):
-    first = fairlead(home, "--json", "up", "--detach", "--no-server")
-    second = fairlead(home, "up", "--detach", "--no-server")
+    first = fairlane(home, "--json", "up", "--detach", "--no-server")
+    second = fairlane(home, "up", "--detach", "--no-server")
     assert second.returncode == 1
     pid = json.loads(first.stdout)["pid"]
-    assert f"`fairlead up` runs already (pid {pid})" in second.stderr.splitlines()[0]
+    assert f"`fairlane up` runs already (pid {pid})" in second.stderr.splitlines()[0]

@@ -33,11 +33,11 @@ def test_the_walk_over_http(tmp_path):
         for line in commands(text)
     ]
     port = free_port()
-    (tmp_path / ".local/state/fairlead").mkdir(parents=True)
-    (tmp_path / ".local/state/fairlead/fairlead.toml").write_text(f"server.port = {port}\n")
-    program = tmp_path / "bin" / "fairlead"
+    (tmp_path / ".local/state/fairlane").mkdir(parents=True)
+    (tmp_path / ".local/state/fairlane/fairlane.toml").write_text(f"server.port = {port}\n")
+    program = tmp_path / "bin" / "fairlane"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m fairlead "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m fairlane "$@"\n')
     program.chmod(0o755)
     path = f"{program.parent}:{os.environ['PATH']}"
     script = "".join(f"{command}\necho\necho '{MARK}'\n" for command, _ in walk)

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from fairlead.intake.fields import READERS
-from fairlead.mcp.tools import tools
+from fairlane.intake.fields import READERS
+from fairlane.mcp.tools import tools
 from tests.acceptance.commands import ROOT
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
-from fairlead.app import Fairlead
-from fairlead.service.operations.table import OPERATIONS
+from fairlane.app import Fairlane
+from fairlane.service.operations.table import OPERATIONS
 from tests.afar.served import ENV, over_http, serving, stdio
 
 pytest.importorskip("mcp")
@@ -83,7 +83,7 @@ def test_every_tool_over_http_and_over_a_url(tmp_path, mode):
     async def main(url, token):
         async with over_http(url, token, mode) as client:
             await walk(client)
-        async with stdio("mcp", "--url", url, mode=mode, FAIRLEAD_TOKEN=token) as client:
+        async with stdio("mcp", "--url", url, mode=mode, FAIRLANE_TOKEN=token) as client:
             found = (await client.call_tool("show", {"task": "a"})).structured_content
             assert found["task"]["status"] == "done"
             added = await client.call_tool("add", {"tasks": [{"id": "d"}]})
@@ -92,7 +92,7 @@ def test_every_tool_over_http_and_over_a_url(tmp_path, mode):
     home = tmp_path / "home"
     with serving(home) as url:
         anyio.run(main, url, (home / "token").read_text().strip())
-    with Fairlead(home) as queue:
+    with Fairlane(home) as queue:
         assert queue.show("d")["task"]["status"] == "queued"
 
 
@@ -123,11 +123,11 @@ def test_what_goes_wrong_is_a_result(tmp_path):
 
 def test_an_agent_acts_as_its_task(tmp_path):
     async def main():
-        async with stdio("mcp", "--home", str(tmp_path), FAIRLEAD_TASK="t7") as client:
+        async with stdio("mcp", "--home", str(tmp_path), FAIRLANE_TASK="t7") as client:
             await client.call_tool("add", {"tasks": [{"id": "child"}]})
 
     anyio.run(main)
-    with Fairlead(tmp_path) as queue:
+    with Fairlane(tmp_path) as queue:
         told = queue.show("child")
     assert told["events"][0]["data"]["by"] == "task:t7"
     assert told["task"]["parent"] is None
@@ -158,7 +158,7 @@ def test_one_who_waits_keeps_nobody_waiting(tmp_path):
 
 def started(*words, **env):
     pipe = subprocess.PIPE
-    told = [sys.executable, "-m", "fairlead", *words]
+    told = [sys.executable, "-m", "fairlane", *words]
     return subprocess.Popen(told, env=ENV | env, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
@@ -184,19 +184,19 @@ def test_standard_output_carries_only_the_protocol_and_it_ends_with_its_input(tm
 def test_without_the_extra_it_says_what_to_install(tmp_path):
     hidden = "import sys; sys.modules['mcp'] = None; sys.modules['mcp_types'] = None\n"
     program = (
-        f"{hidden}from fairlead.cli.main import run\nsys.exit(run(['mcp', '--home', '{tmp_path}']))"
+        f"{hidden}from fairlane.cli.main import run\nsys.exit(run(['mcp', '--home', '{tmp_path}']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], env=ENV, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
     assert "MCP is not installed" in done.stderr
-    assert "hint: Install it: pip install 'fairlead[mcp]'" in done.stderr
+    assert "hint: Install it: pip install 'fairlane[mcp]'" in done.stderr
 
 
 def test_a_server_that_is_not_there_is_a_result_too():
     async def main():
-        async with stdio("mcp", "--url", "http://127.0.0.1:9", FAIRLEAD_TOKEN="x") as client:
+        async with stdio("mcp", "--url", "http://127.0.0.1:9", FAIRLANE_TOKEN="x") as client:
             return await client.call_tool("status", {})
 
     result = anyio.run(main)

@@ -6,12 +6,12 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from fairlead.app import open_desk
-from fairlead.app.office import Office
-from fairlead.page import CSP, mount
-from fairlead.service import leases, projects, queue, tasks
-from fairlead.service.ending import Report
-from fairlead.store.base import WorkerRow
+from fairlane.app import open_desk
+from fairlane.app.office import Office
+from fairlane.page import CSP, mount
+from fairlane.service import leases, projects, queue, tasks
+from fairlane.service.ending import Report
+from fairlane.store.base import WorkerRow
 
 JSON = {"Content-Type": "application/json"}
 
@@ -75,7 +75,7 @@ def test_what_is_not_there_is_not_found(client, path):
 )
 def test_what_leads_nowhere_says_so_to_people_and_programs(client, method, path):
     answer = client.request(method, path)
-    assert (answer.status_code, answer.json()["schema"]) == (404, "fairlead/1")
+    assert (answer.status_code, answer.json()["schema"]) == (404, "fairlane/1")
     assert answer.json()["error"]["code"] == "not_found"
     assert f"there is no {method} {path} here" in answer.json()["error"]["message"]
     shown = client.request(method, path, headers={"Accept": "text/html"})

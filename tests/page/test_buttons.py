@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from fairlead.model.task import Status
-from fairlead.service import projects, queue
+from fairlane.model.task import Status
+from fairlane.service import projects, queue
 from tests.page.windows import opened
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Page, expect
 
-from fairlead.service import projects
+from fairlane.service import projects
 from tests.page.windows import PHONE, opened, picture
 
 pytestmark = pytest.mark.slow

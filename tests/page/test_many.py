@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from fairlead.model.task import Task
-from fairlead.store.base import Placed
+from fairlane.model.task import Task
+from fairlane.store.base import Placed
 from tests.page.windows import House, number, opened
 
 pytestmark = pytest.mark.slow

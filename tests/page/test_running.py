@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from fairlead.service import demo
+from fairlane.service import demo
 from tests.http.served import ENV
 from tests.page.windows import House, number, opened, picture
 
@@ -24,7 +24,7 @@ def demo_house(home: Path) -> Iterator[House]:
     """A home where everything is ready for the demo."""
     house = House(home)
     house.policy(demo.POLICY)
-    (house.home / "fairlead.toml").write_text(demo.SETTINGS, encoding="utf-8")
+    (house.home / "fairlane.toml").write_text(demo.SETTINGS, encoding="utf-8")
     demo.prepare(house.desk, seconds=1.0)
     house.start()
     try:
@@ -37,7 +37,7 @@ def demo_house(home: Path) -> Iterator[House]:
 @contextmanager
 def daemon(home: Path) -> Iterator[None]:
     """It runs until nothing is left to do."""
-    words = [sys.executable, "-m", "fairlead", "--home", str(home), "run", "--until-idle"]
+    words = [sys.executable, "-m", "fairlane", "--home", str(home), "run", "--until-idle"]
     null = subprocess.DEVNULL
     process = subprocess.Popen(words, env=ENV, stderr=null, stdout=null)
     try:
@@ -108,5 +108,5 @@ def test_whoever_is_let_in_no_more_is_told_how_to_come_back(house, browser):
     context.clear_cookies()
     house.kill()
     house.start()
-    expect(page.locator("#live")).to_have_text("Signed out: `fairlead link` lets you in")
+    expect(page.locator("#live")).to_have_text("Signed out: `fairlane link` lets you in")
     context.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from fairlead.service import queue
+from fairlane.service import queue
 from tests.page.windows import PHONE, opened, picture
 
 pytestmark = pytest.mark.slow
@@ -102,7 +102,7 @@ def test_a_link_on_another_site_opens_the_page(house, browser):
             page.goto("http://chat.example/")
             page.set_content(chat)
             page.get_by_text("open").click()
-            expect(page).to_have_title("Overview · Fairlead")
+            expect(page).to_have_title("Overview · Fairlane")
 
 
 def test_a_long_name_fits_a_phone(house, browser):

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
-from fairlead.app import open_desk
-from fairlead.service import leases, tasks
-from fairlead.service.desk import Desk
-from fairlead.service.ending import Report
+from fairlane.app import open_desk
+from fairlane.service import leases, tasks
+from fairlane.service.desk import Desk
+from fairlane.service.ending import Report
 from tests.http.served import Server
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -10,14 +10,14 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-from fairlead.lifecycle.usage import clock_correction
-from fairlead.model.instant import MINUTE, SECOND
-from fairlead.model.lane import Entry, LaneKey, lane_of
-from fairlead.model.project import Project
-from fairlead.model.resources import Pause
-from fairlead.model.snapshot import InFlight, Snapshot
-from fairlead.model.task import Lease
-from fairlead.planner import lanes
+from fairlane.lifecycle.usage import clock_correction
+from fairlane.model.instant import MINUTE, SECOND
+from fairlane.model.lane import Entry, LaneKey, lane_of
+from fairlane.model.project import Project
+from fairlane.model.resources import Pause
+from fairlane.model.snapshot import InFlight, Snapshot
+from fairlane.model.task import Lease
+from fairlane.planner import lanes
 from tests.properties.strategies import BALANCED, NOW
 
 

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fairlead.clock import FixedClock
-from fairlead.model.errors import FairleadError
-from fairlead.model.instant import DAY, SECOND, Instant
-from fairlead.model.task import Status, Task
-from fairlead.service import compaction, leases, projects, queue, tasks
-from fairlead.service.desk import Desk
-from fairlead.service.ending import Report
-from fairlead.service.journal import place
-from fairlead.settings import Settings
-from fairlead.store.base import Filter, Store
+from fairlane.clock import FixedClock
+from fairlane.model.errors import FairlaneError
+from fairlane.model.instant import DAY, SECOND, Instant
+from fairlane.model.task import Status, Task
+from fairlane.service import compaction, leases, projects, queue, tasks
+from fairlane.service.desk import Desk
+from fairlane.service.ending import Report
+from fairlane.service.journal import place
+from fairlane.settings import Settings
+from fairlane.store.base import Filter, Store
 
 START: Instant = 20_000 * DAY
 PROJECTS = ("default", "web", "ops")
@@ -68,7 +68,7 @@ class Hour:
         act: Callable[[int, int], object] = getattr(self, name)
         try:
             act(one, two)
-        except FairleadError as error:
+        except FairlaneError as error:
             if error.error_code in ("corrupt", "store", "internal"):
                 raise
             self.refusals[error.error_code] += 1

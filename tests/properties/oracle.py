@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from fairlead.model.instant import MINUTE, SECOND, Instant
-from fairlead.model.project import Budget
-from fairlead.model.resources import Worker
-from fairlead.model.task import Status, Task
+from fairlane.model.instant import MINUTE, SECOND, Instant
+from fairlane.model.project import Budget
+from fairlane.model.resources import Worker
+from fairlane.model.task import Status, Task
 from tests.properties.plain import Fact, Flying, Plain, scaled
 from tests.properties.strategies import World
 

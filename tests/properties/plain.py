@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fairlead.model.instant import Instant
-from fairlead.model.project import Project
-from fairlead.model.task import Task
+from fairlane.model.instant import Instant
+from fairlane.model.project import Project
+from fairlane.model.task import Task
 from tests.properties.strategies import World
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.model.plan import Plan
-from fairlead.planner import lanes
+from fairlane.model.plan import Plan
+from fairlane.planner import lanes
 from tests.properties.oracle import Oracle
 from tests.properties.plain import Flying
 from tests.properties.strategies import World

@@ -7,16 +7,16 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from fairlead.lifecycle.cooldown import prove, throttle
-from fairlead.lifecycle.step import step
-from fairlead.lifecycle.usage import clock_correction
-from fairlead.model.event import Happening
-from fairlead.model.instant import MINUTE, SECOND
-from fairlead.model.plan import Plan
-from fairlead.model.project import Project
-from fairlead.model.resources import Pause, Pool
-from fairlead.model.task import Lease, Outcome, Status, Task
-from fairlead.planner import lanes
+from fairlane.lifecycle.cooldown import prove, throttle
+from fairlane.lifecycle.step import step
+from fairlane.lifecycle.usage import clock_correction
+from fairlane.model.event import Happening
+from fairlane.model.instant import MINUTE, SECOND
+from fairlane.model.plan import Plan
+from fairlane.model.project import Project
+from fairlane.model.resources import Pause, Pool
+from fairlane.model.task import Lease, Outcome, Status, Task
+from fairlane.planner import lanes
 from tests.properties.strategies import KINDS, POOLS, PROJECTS, Draw, task, world
 
 ENDS = ("succeeded", "failed", "launch_failed", "lost", "throttled", "environment", "released")

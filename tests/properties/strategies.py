@@ -8,12 +8,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fairlead.model.instant import HOUR, MINUTE, SECOND, Instant
-from fairlead.model.project import Budget, Group, Project
-from fairlead.model.resources import History, Pause, Pool, Usage, Worker
-from fairlead.model.snapshot import Snapshot
-from fairlead.model.task import Lease, Status, Task
-from fairlead.policy.policy import Policy
+from fairlane.model.instant import HOUR, MINUTE, SECOND, Instant
+from fairlane.model.project import Budget, Group, Project
+from fairlane.model.resources import History, Pause, Pool, Usage, Worker
+from fairlane.model.snapshot import Snapshot
+from fairlane.model.task import Lease, Status, Task
+from fairlane.policy.policy import Policy
 
 NOW: Instant = 1_769_774_400 * SECOND
 PROJECTS = ("web", "api", "docs", "ops")

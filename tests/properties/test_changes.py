@@ -7,12 +7,12 @@ from typing import Any
 
 from hypothesis import given
 
-from fairlead.model.instant import parse_instant
-from fairlead.model.plan import Plan
-from fairlead.model.project import Project
-from fairlead.model.task import Status
-from fairlead.planner import lanes
-from fairlead.planner.why import why
+from fairlane.model.instant import parse_instant
+from fairlane.model.plan import Plan
+from fairlane.model.project import Project
+from fairlane.model.task import Status
+from fairlane.planner import lanes
+from fairlane.planner.why import why
 from tests.properties.oracle import Oracle
 from tests.properties.strategies import World, worlds
 

@@ -10,14 +10,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fairlead.intake.sources.base import Collection, Found, Item, Standing, Where
-from fairlead.model.errors import NotFound, Refused
-from fairlead.model.task import Status, Task
-from fairlead.service import tasks
-from fairlead.service.sourcing.importing import Wish, apply, source_key
-from fairlead.service.sourcing.merging import untouched
-from fairlead.service.sourcing.remembered import entries
-from fairlead.service.sourcing.undo import undo
+from fairlane.intake.sources.base import Collection, Found, Item, Standing, Where
+from fairlane.model.errors import NotFound, Refused
+from fairlane.model.task import Status, Task
+from fairlane.service import tasks
+from fairlane.service.sourcing.importing import Wish, apply, source_key
+from fairlane.service.sourcing.merging import untouched
+from fairlane.service.sourcing.remembered import entries
+from fairlane.service.sourcing.undo import undo
 from tests.unit.desks import TestDesk
 
 WHERE = Where(Path("/backlog/list"))

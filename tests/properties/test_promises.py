@@ -10,13 +10,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fairlead.model.lane import shape_of
-from fairlead.model.project import Budget, Project
-from fairlead.model.resources import Worker
-from fairlead.model.task import Status, Task
-from fairlead.planner import lanes
-from fairlead.planner.round import Round
-from fairlead.policy.policy import Policy
+from fairlane.model.lane import shape_of
+from fairlane.model.project import Budget, Project
+from fairlane.model.resources import Worker
+from fairlane.model.task import Status, Task
+from fairlane.planner import lanes
+from fairlane.planner.round import Round
+from fairlane.policy.policy import Policy
 from tests.properties.oracle import Oracle
 from tests.properties.strategies import BALANCED, NOW, World, worlds
 

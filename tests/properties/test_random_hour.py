@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.service import decisions
-from fairlead.store.memory.store import MemoryStore
-from fairlead.store.sqlite.store import SqliteStore
+from fairlane.service import decisions
+from fairlane.store.memory.store import MemoryStore
+from fairlane.store.sqlite.store import SqliteStore
 from tests.properties.hour import Deed, Hour
 
 #: What is done most is named more than once.
@@ -43,7 +43,7 @@ def test_an_hour_in_memory(deeds: list[Deed]) -> None:
 @given(HOURS)
 def test_an_hour_on_a_file(deeds: list[Deed]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteStore.open(Path(folder) / "fairlead.db")
+        store = SqliteStore.open(Path(folder) / "fairlane.db")
         store.connection.execute("PRAGMA synchronous = OFF")
         try:
             spend(Hour(Path(folder), store), deeds)
@@ -57,7 +57,7 @@ def test_a_long_hour(seed: int, tmp_path: Path) -> None:
     import random
 
     chance = random.Random(seed)
-    store = SqliteStore.open(tmp_path / "fairlead.db")
+    store = SqliteStore.open(tmp_path / "fairlane.db")
     store.connection.execute("PRAGMA synchronous = OFF")
     hour = Hour(tmp_path, store)
     deeds = [

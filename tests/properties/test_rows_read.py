@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from fairlead.clock import FixedClock
-from fairlead.model.instant import DAY, SECOND
-from fairlead.model.task import Status, Task
-from fairlead.service import leases, projects, queue, rounds, tasks, whys
-from fairlead.service.desk import Desk
-from fairlead.service.reports.status import status
-from fairlead.settings import Settings
-from fairlead.store.base import Attempt, Placed
-from fairlead.store.sqlite.store import SqliteStore
+from fairlane.clock import FixedClock
+from fairlane.model.instant import DAY, SECOND
+from fairlane.model.task import Status, Task
+from fairlane.service import leases, projects, queue, rounds, tasks, whys
+from fairlane.service.desk import Desk
+from fairlane.service.reports.status import status
+from fairlane.settings import Settings
+from fairlane.store.base import Attempt, Placed
+from fairlane.store.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.slow
 NOW = 20_000 * DAY
@@ -58,7 +58,7 @@ def desks(tmp_path_factory):
     for count in (SMALL, LARGE):
         home = tmp_path_factory.mktemp(f"home{count}")
         (home / "policy.toml").write_text('caps."all" = 40\n', encoding="utf-8")
-        store = SqliteStore.open(home / "fairlead.db")
+        store = SqliteStore.open(home / "fairlane.db")
         store.connection.execute("PRAGMA synchronous = OFF")
         desk = Desk(home, store, Settings(), FixedClock(NOW + SECOND), "tester")
         projects.add_project(desk, "web", {"weight": 2})

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model.task import Task
-from fairlead.planner import lanes
-from fairlead.planner.why import why
+from fairlane.model.task import Task
+from fairlane.planner import lanes
+from fairlane.planner.why import why
 from tests.properties.oracle import Oracle
 from tests.properties.safety import check
 from tests.properties.strategies import BALANCED, NOW, World, worlds

@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model.errors import Invalid
-from fairlead.planner.digest import plan_bytes
-from fairlead.service.plans import PLANNERS, plan_scenario
-from fairlead.service.scenario import build, to_mapping
+from fairlane.model.errors import Invalid
+from fairlane.planner.digest import plan_bytes
+from fairlane.service.plans import PLANNERS, plan_scenario
+from fairlane.service.scenario import build, to_mapping
 from tests.scenarios.test_scenarios import EXAMPLES
 
 TABLES = [to_mapping(file.read_bytes()) for file in sorted(EXAMPLES.glob("*.toml"))]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.planner.why import why
-from fairlead.service.plans import PLANNERS, plan_document, plan_scenario
-from fairlead.service.scenario import apply_change, build, check, load, to_mapping
+from fairlane.planner.why import why
+from fairlane.service.plans import PLANNERS, plan_document, plan_scenario
+from fairlane.service.scenario import apply_change, build, check, load, to_mapping
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
@@ -51,7 +51,7 @@ def test_what_would_start_a_task_does_start_it(file: Path):
 
 
 def test_each_preset_has_cases():
-    from fairlead import Policy
+    from fairlane import Policy
 
     assert {file.parent.name for file in FILES} == {*Policy.presets(), "examples"}
     assert {file.stem for file in EXAMPLES.glob("*.toml")} == set(Policy.presets())

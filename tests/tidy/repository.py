@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "fairlead"
+PACKAGE = ROOT / "src" / "fairlane"
 GATES = PACKAGE / "planner" / "gates"
 
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def commands() -> Iterator[tuple[str, click.Command]]:
     """Every command, by the words one types; empty while there is no command line."""
     if (PACKAGE / "cli" / "main.py").exists():
-        module = import_module("fairlead.cli.main")
+        module = import_module("fairlane.cli.main")
         root = next(value for value in vars(module).values() if isinstance(value, click.Group))
-        yield from walk("fairlead", root, click.Context(root))
+        yield from walk("fairlane", root, click.Context(root))
 
 
 def walk(

@@ -17,9 +17,9 @@ LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
 LOADED = """
 import sys
 before = set(sys.modules)
-from fairlead import plan
+from fairlane import plan
 names = {name.partition(".")[0] for name in set(sys.modules) - before}
-print(*sorted(names - set(sys.stdlib_module_names) - {"fairlead"}))
+print(*sorted(names - set(sys.stdlib_module_names) - {"fairlane"}))
 """
 
 
@@ -33,15 +33,15 @@ def test_the_library_imports_only_the_standard_library():
 @pytest.mark.parametrize(
     ("folder", "line", "told"),
     [
-        ("planner", "import sqlite3", "fairlead.planner -> sqlite3"),
-        ("lifecycle", "import time", "fairlead.lifecycle -> time"),
-        ("model", "import fairlead.policy", "fairlead.model -> fairlead.policy"),
+        ("planner", "import sqlite3", "fairlane.planner -> sqlite3"),
+        ("lifecycle", "import time", "fairlane.lifecycle -> time"),
+        ("model", "import fairlane.policy", "fairlane.model -> fairlane.policy"),
     ],
 )
 def test_a_planted_import_is_caught(tmp_path, folder, line, told):
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    planted = tmp_path / "src" / "fairlead" / folder / "__init__.py"
+    planted = tmp_path / "src" / "fairlane" / folder / "__init__.py"
     planted.write_text(f"{planted.read_text(encoding='utf-8')}\n{line}\n", encoding="utf-8")
     told_by = subprocess.run(
         [LINT_IMPORTS, "--no-cache"],

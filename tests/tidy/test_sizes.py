@@ -33,10 +33,10 @@ def test_files_stay_within_their_limits():
 
 
 def test_the_first_fitting_limit_counts():
-    assert limit_of("src/fairlead/planner/gates/caps.py") == 60
-    assert limit_of("src/fairlead/planner/reference.py") == 120
-    assert limit_of("src/fairlead/store/sqlite/queries.sql") == 400
-    assert limit_of("src/fairlead/model/task.py") == 400
+    assert limit_of("src/fairlane/planner/gates/caps.py") == 60
+    assert limit_of("src/fairlane/planner/reference.py") == 120
+    assert limit_of("src/fairlane/store/sqlite/queries.sql") == 400
+    assert limit_of("src/fairlane/model/task.py") == 400
     assert limit_of("tests/unit/model/test_task.py") == 500
     assert limit_of("README.md") is None
 

@@ -1,4 +1,4 @@
-"""The repository speaks of Fairlead alone, in its own words, and leaves no loose ends."""
+"""The repository speaks of Fairlane alone, in its own words, and leaves no loose ends."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def hits(pattern: re.Pattern[str]) -> list[str]:
         (MACHINE_PATH, "see /wo" + "rk/here", "~/work/here or src/work/x"),
         (ISSUE, "as in #" + "12", "color: #" + "333; bug-12"),
         (ISSUE, "fixes issue " + "7", "issue numbers"),
-        (REGISTRY, "https://py" + "pi.org/x", "pip install fairlead"),
+        (REGISTRY, "https://py" + "pi.org/x", "pip install fairlane"),
     ],
 )
 def test_the_patterns_catch_what_they_should(pattern, caught, fine):

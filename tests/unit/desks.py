@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fairlead.clock import FixedClock
-from fairlead.model.instant import Micros, parse_instant
-from fairlead.service import leases, tasks
-from fairlead.service.desk import Desk
-from fairlead.service.ending import Report
-from fairlead.settings import Settings
-from fairlead.store.base import Store
-from fairlead.store.memory.store import MemoryStore
+from fairlane.clock import FixedClock
+from fairlane.model.instant import Micros, parse_instant
+from fairlane.service import leases, tasks
+from fairlane.service.desk import Desk
+from fairlane.service.ending import Report
+from fairlane.settings import Settings
+from fairlane.store.base import Store
+from fairlane.store.memory.store import MemoryStore
 
 NOON = parse_instant("2026-01-30T12:00:00Z")
 

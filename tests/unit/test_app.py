@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.app import Fairlead, default_home, open_desk, open_store
-from fairlead.clock import FixedClock
-from fairlead.model.errors import Invalid
+from fairlane.app import Fairlane, default_home, open_desk, open_store
+from fairlane.clock import FixedClock
+from fairlane.model.errors import Invalid
 from tests.unit.desks import NOON
 
 
@@ -15,24 +15,24 @@ def test_a_home_folder_is_made_for_its_owner_alone(tmp_path):
     desk = open_desk(home)
     desk.store.close()
     assert home.stat().st_mode & 0o777 == 0o700
-    assert (home / "fairlead.db").stat().st_mode & 0o777 == 0o600
+    assert (home / "fairlane.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_where_home_is(monkeypatch, tmp_path):
-    monkeypatch.setenv("FAIRLEAD_HOME", str(tmp_path / "told"))
+    monkeypatch.setenv("FAIRLANE_HOME", str(tmp_path / "told"))
     assert default_home() == tmp_path / "told"
-    monkeypatch.delenv("FAIRLEAD_HOME")
+    monkeypatch.delenv("FAIRLANE_HOME")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert default_home() == tmp_path / "fairlead"
+    assert default_home() == tmp_path / "fairlane"
 
 
 def test_which_store(tmp_path):
-    (tmp_path / "fairlead.toml").write_text(f'store.url = "sqlite:{tmp_path}/set.db"')
+    (tmp_path / "fairlane.toml").write_text(f'store.url = "sqlite:{tmp_path}/set.db"')
     open_desk(tmp_path).store.close()
     open_desk(tmp_path, f"sqlite:{tmp_path}/told.db").store.close()
     assert (tmp_path / "set.db").exists()
     assert (tmp_path / "told.db").exists()
-    assert not (tmp_path / "fairlead.db").exists()
+    assert not (tmp_path / "fairlane.db").exists()
 
 
 @pytest.mark.parametrize("url", ["nonsense", "sqlite:", "mysql://x", "/tmp/x.db"])
@@ -49,13 +49,13 @@ def test_a_home_that_cannot_be_made_is_named(tmp_path):
 
 
 def test_the_actor_is_the_task_when_an_attempt_calls(monkeypatch, tmp_path):
-    monkeypatch.setenv("FAIRLEAD_TASK", "t7")
-    with Fairlead(tmp_path) as queue:
+    monkeypatch.setenv("FAIRLANE_TASK", "t7")
+    with Fairlane(tmp_path) as queue:
         assert queue.desk.actor == "task:t7"
 
 
 def test_a_life_through_the_methods(tmp_path):
-    with Fairlead(tmp_path, clock=FixedClock(NOON)) as queue:
+    with Fairlane(tmp_path, clock=FixedClock(NOON)) as queue:
         queue.add_project("web", weight=2)
         queue.set_project("web", weight=3)
         queue.add("Fix the build", project="web", id="a")
@@ -93,21 +93,21 @@ def test_a_life_through_the_methods(tmp_path):
 
 
 def test_an_unknown_counter_is_named(tmp_path):
-    with Fairlead(tmp_path) as queue, pytest.raises(Invalid, match="no counter 'outptu'"):
+    with Fairlane(tmp_path) as queue, pytest.raises(Invalid, match="no counter 'outptu'"):
         queue.complete("L1", tokens={"outptu": 1})
 
 
 def test_work_outlives_the_process(tmp_path):
-    with Fairlead(tmp_path) as queue:
+    with Fairlane(tmp_path) as queue:
         queue.add("x", id="a")
-    with Fairlead(tmp_path) as queue:
+    with Fairlane(tmp_path) as queue:
         assert queue.show("a")["task"]["prompt"] == "x"
 
 
 def test_work_is_imported_through_methods(tmp_path):
     file = tmp_path / "tasks.jsonl"
     file.write_text('{"id": "a", "title": "A"}\n{"id": "b", "title": "B"}\n')
-    with Fairlead(tmp_path / "home") as queue:
+    with Fairlane(tmp_path / "home") as queue:
         assert queue.import_from("jsonl", file, "a", dry_run=True)["import"] is None
         created = queue.import_from("jsonl", str(file), "a", group="g")["created"]
         assert created == [{"id": "a", "project": "default", "group": "g"}]

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from fairlead.model.errors import Invalid
-from fairlead.model.instant import MINUTE, SECOND
-from fairlead.settings import AgentSettings, Settings
+from fairlane.model.errors import Invalid
+from fairlane.model.instant import MINUTE, SECOND
+from fairlane.settings import AgentSettings, Settings
 
 WHOLE = """
 agent = "mine"
@@ -60,7 +60,7 @@ mask = ["sk-[a-z]+"]
 
 
 def test_every_key_is_read(tmp_path):
-    path = tmp_path / "fairlead.toml"
+    path = tmp_path / "fairlane.toml"
     path.write_text(WHOLE)
     found = Settings.load(path)
     assert (found.agent, found.store.url) == ("mine", "sqlite:/tmp/x.db")
@@ -126,7 +126,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "said", "hint"), REFUSED.values(), ids=REFUSED)
 def test_a_wrong_key_is_named(tmp_path, text, said, hint):
-    path = tmp_path / "fairlead.toml"
+    path = tmp_path / "fairlane.toml"
     path.write_text(text)
     with pytest.raises(Invalid) as refused:
         Settings.load(path)
@@ -143,7 +143,7 @@ def test_secrets_are_not_told(tmp_path):
 
 
 def test_what_cannot_be_read_is_refused(tmp_path):
-    path = tmp_path / "fairlead.toml"
+    path = tmp_path / "fairlane.toml"
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(Invalid, match="it is not UTF-8 text"):
         Settings.load(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.model.task import Task
+from fairlane.model.task import Task
 from tests.workspaces.yard import Yard, commit, git, look, make_repository
 
 WHO = "%an <%ae>, %cn"
@@ -24,8 +24,8 @@ def test_the_rest_is_committed_on_the_branch(yard: Yard) -> None:
     (place.path / ".gitignore").write_text("*.log\n")
     (place.path / "x.log").write_text("ignored")
     assert yard.finish(task) == ""
-    assert yard.files("fairlead/t1") == [".gitignore", "src/code", "t1"]
-    assert git(yard.repo, "log", "-1", "--format=%B", "fairlead/t1") == "Say hello\n\nTask: t1"
+    assert yard.files("fairlane/t1") == [".gitignore", "src/code", "t1"]
+    assert git(yard.repo, "log", "-1", "--format=%B", "fairlane/t1") == "Say hello\n\nTask: t1"
     assert git(place.path, "status", "--porcelain") == ""
 
 
@@ -42,21 +42,21 @@ def test_the_rest_is_committed_on_the_branch(yard: Yard) -> None:
 def test_the_first_line_says_what_the_task_was(yard: Yard, task: Task, subject: str) -> None:
     yard.work(task)
     assert yard.finish(task) == ""
-    assert yard.log("fairlead/t1") == [subject, "first"]
+    assert yard.log("fairlane/t1") == [subject, "first"]
 
 
 def test_what_the_agent_committed_is_left_as_it_is(yard: Yard) -> None:
     place = yard.work("t1")
     kept = commit(place.path, "the agent's own words")
     assert yard.finish("t1") == ""
-    assert git(yard.repo, "rev-parse", "fairlead/t1") == kept
+    assert git(yard.repo, "rev-parse", "fairlane/t1") == kept
 
 
 def test_nothing_is_committed_where_nobody_wants_it(yard: Yard) -> None:
     yard.workspaces(commit="none")
     place = yard.work("t1")
     assert yard.finish("t1") == ""
-    assert yard.log("fairlead/t1") == ["first"]
+    assert yard.log("fairlane/t1") == ["first"]
     assert (place.path / "t1").exists()
 
 
@@ -64,20 +64,20 @@ def test_new_files_count_whatever_git_is_told_to_show(yard: Yard) -> None:
     git(yard.repo, "config", "status.showUntrackedFiles", "no")
     yard.work("t1")
     assert yard.finish("t1") == ""
-    assert "t1" in yard.files("fairlead/t1")
+    assert "t1" in yard.files("fairlane/t1")
 
 
 def test_commits_are_by_whoever_the_repository_names(yard: Yard, tmp_path: Path) -> None:
     yard.work("t1")
     yard.finish("t1")
-    assert yard.log("fairlead/t1", WHO)[0] == "Ada <ada@example.org>, Ada"
+    assert yard.log("fairlane/t1", WHO)[0] == "Ada <ada@example.org>, Ada"
     yard.repo = make_repository(tmp_path / "nobody's", somebody=False)
     yard.change(name="other", repo=str(yard.repo))
     yard.work(merging("t2"))
     commit(yard.repo, "meanwhile")
     assert yard.finish(merging("t2")) == ""
-    assert yard.log("main", WHO)[0] == "Fairlead <fairlead@localhost>, Fairlead"
-    assert yard.log("fairlead/t2", WHO)[0] == "Fairlead <fairlead@localhost>, Fairlead"
+    assert yard.log("main", WHO)[0] == "Fairlane <fairlane@localhost>, Fairlane"
+    assert yard.log("fairlane/t2", WHO)[0] == "Fairlane <fairlane@localhost>, Fairlane"
 
 
 def test_hooks_and_signatures_do_not_stand_in_the_way(yard: Yard) -> None:
@@ -108,7 +108,7 @@ def test_a_merge_takes_a_clean_checkout_along(yard: Yard) -> None:
     assert yard.finish(merging("t1")) == ""
     assert git(yard.repo, "status", "--porcelain") == ""
     assert (yard.repo / "t1").exists()
-    assert git(yard.repo, "rev-parse", "HEAD") == git(yard.repo, "rev-parse", "fairlead/t1")
+    assert git(yard.repo, "rev-parse", "HEAD") == git(yard.repo, "rev-parse", "fairlane/t1")
 
 
 def test_two_merges_one_after_the_other(yard: Yard) -> None:
@@ -117,7 +117,7 @@ def test_two_merges_one_after_the_other(yard: Yard) -> None:
     for name in ("t1", "t2"):
         assert yard.finish(merging(name)) == ""
     assert yard.files("main") == ["README", "src/code", "t1", "t2"]
-    assert yard.log("main")[0] == "Merge fairlead/t2"
+    assert yard.log("main")[0] == "Merge fairlane/t2"
     assert git(yard.repo, "status", "--porcelain") == ""
     tip = git(yard.repo, "rev-parse", "main")
     assert yard.finish(merging("t2")) == ""  # nothing is left to merge
@@ -130,7 +130,7 @@ def test_a_checkout_with_changes_keeps_them_and_the_branch(yard: Yard) -> None:
     before = look(yard.repo)
     assert "changes that are not committed" in yard.finish(merging("t1"))
     assert look(yard.repo) == before
-    assert yard.log("fairlead/t1") == ["t1", "first"]
+    assert yard.log("fairlane/t1") == ["t1", "first"]
     git(yard.repo, "checkout", "-q", "README")
     assert yard.finish(merging("t1")) == ""
     assert yard.log("main") == ["t1", "first"]
@@ -144,7 +144,7 @@ def test_a_conflict_keeps_both_sides(yard: Yard) -> None:
     before = look(yard.repo)
     assert yard.finish(merging("t1")) == "merge conflict with main: README"
     assert look(yard.repo) == before
-    assert git(yard.repo, "show", "fairlead/t1:README") == "theirs"
+    assert git(yard.repo, "show", "fairlane/t1:README") == "theirs"
 
 
 def test_it_is_merged_into_the_branch_from_which_it_started(yard: Yard) -> None:
@@ -161,7 +161,7 @@ def test_work_on_another_branch_is_not_called_merged(yard: Yard) -> None:
     place = yard.prepare(merging("t1"))
     git(place.path, "checkout", "-q", "-b", "my-idea")
     (place.path / "t1").write_text("")
-    assert "is on my-idea, not on fairlead/t1" in yard.finish(merging("t1"))
+    assert "is on my-idea, not on fairlane/t1" in yard.finish(merging("t1"))
     assert yard.log("my-idea") == ["t1", "first"]
 
 
@@ -170,7 +170,7 @@ def test_a_base_that_is_no_branch_cannot_be_merged_into(yard: Yard) -> None:
     task = merging("t1", base="v1")
     yard.work(task)
     assert yard.finish(task) == "there is no branch v1 to merge into"
-    assert yard.log("fairlead/t1") == ["t1", "first"]
+    assert yard.log("fairlane/t1") == ["t1", "first"]
 
 
 def test_a_deleted_worktree_of_somebody_else_does_not_matter(yard: Yard, tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ def test_the_command_for_pull_requests_runs_in_the_worktree(yard: Yard) -> None:
     assert yard.finish(task) == "project web has no command for pull requests"
     yard.change(pr=("sh", "-c", "pwd > told; git rev-parse --abbrev-ref HEAD >> told"))
     assert yard.finish(task) == ""
-    assert (place.path / "told").read_text().split() == [str(place.path), "fairlead/t1"]
-    assert yard.log("fairlead/t1") == ["t1", "first"]  # committed before it was offered
+    assert (place.path / "told").read_text().split() == [str(place.path), "fairlane/t1"]
+    assert yard.log("fairlane/t1") == ["t1", "first"]  # committed before it was offered
     assert yard.log("main") == ["first"]
 
 

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from fairlead import workspaces
-from fairlead.model.task import Status, Task
-from fairlead.workspaces import Leftover
+from fairlane import workspaces
+from fairlane.model.task import Status, Task
+from fairlane.workspaces import Leftover
 from tests.workspaces.yard import Yard, commit, git, look
 
 
@@ -45,8 +45,8 @@ def test_what_is_not_merged_stays(yard: Yard) -> None:
     yard.work("t1")
     yard.finish("t1")
     leftover = found(yard, t1=Status.DONE)["t1"]
-    assert (leftover.branch, leftover.keep) == ("fairlead/t1", "its work is not merged into main")
-    git(yard.repo, "merge", "-q", "fairlead/t1")
+    assert (leftover.branch, leftover.keep) == ("fairlane/t1", "its work is not merged into main")
+    git(yard.repo, "merge", "-q", "fairlane/t1")
     assert found(yard, t1=Status.DONE)["t1"].keep == ""
 
 
@@ -91,6 +91,6 @@ def test_cleaning_removes_the_worktree_and_its_branch_and_nothing_else(yard: Yar
     leftover = found(yard, t1=Status.DONE)["t1"]
     workspaces.clean(yard.home, leftover, yard.project)
     assert not leftover.path.exists()
-    assert yard.branches() == ["fairlead/t2", "main"]
+    assert yard.branches() == ["fairlane/t2", "main"]
     assert look(yard.repo) == before
     assert set(found(yard)) == {"t2"}

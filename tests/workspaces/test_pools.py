@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.errors import Refused
+from fairlane.model.errors import Refused
 from tests.workspaces.yard import Yard, commit, git, look
 
 
@@ -20,7 +20,7 @@ def test_a_named_folder_is_made_at_its_first_use(pool: Yard) -> None:
     place = pool.work("t1", workspace="w1")
     assert place.path == pool.home / "worktrees" / "web" / "w1"
     assert pool.finish("t1", "w1") == ""
-    assert pool.files("fairlead/t1") == ["README", "src/code", "t1"]
+    assert pool.files("fairlane/t1") == ["README", "src/code", "t1"]
     assert look(pool.repo) == before
 
 
@@ -30,29 +30,29 @@ def test_the_next_task_starts_from_the_base_and_not_from_the_last_one(pool: Yard
     place = pool.work("t2", workspace="w1")
     assert not (place.path / "t1").exists()
     assert pool.finish("t2", "w1") == ""
-    assert pool.log("fairlead/t2") == ["t2", "first"]
+    assert pool.log("fairlane/t2") == ["t2", "first"]
 
 
 def test_what_a_failed_task_left_is_kept_on_its_branch(pool: Yard) -> None:
     pool.work("t1", workspace="w1")
     place = pool.prepare("t2", "w1")
     assert git(place.path, "status", "--porcelain") == ""
-    assert pool.log("fairlead/t1") == ["Left over by an earlier task", "first"]
-    assert pool.files("fairlead/t1") == ["README", "src/code", "t1"]
+    assert pool.log("fairlane/t1") == ["Left over by an earlier task", "first"]
+    assert pool.files("fairlane/t1") == ["README", "src/code", "t1"]
 
 
 def test_a_retry_in_the_same_folder_finds_everything(pool: Yard) -> None:
     place = pool.work("t1", workspace="w1")
     assert pool.prepare("t1", "w1") == place
     assert (place.path / "t1").exists()
-    assert pool.log("fairlead/t1") == ["first"]
+    assert pool.log("fairlane/t1") == ["first"]
 
 
 def test_a_retry_in_another_folder_takes_its_work_along(pool: Yard) -> None:
     pool.work("t1", workspace="w1")
     place = pool.prepare("t1", "w2")
     assert (place.path / "t1").exists()
-    assert git(place.path, "rev-parse", "--abbrev-ref", "HEAD") == "fairlead/t1"
+    assert git(place.path, "rev-parse", "--abbrev-ref", "HEAD") == "fairlane/t1"
     other = pool.work("t2", workspace="w1")
     assert not (other.path / "t1").exists()
     assert pool.finish("t1", "w2") == ""

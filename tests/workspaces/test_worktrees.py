@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.model.errors import Refused
-from fairlead.model.project import Project
-from fairlead.model.task import Task
+from fairlane.model.errors import Refused
+from fairlane.model.project import Project
+from fairlane.model.task import Task
 from tests.workspaces.yard import Yard, commit, git, look, make_repository
 
 
@@ -18,8 +18,8 @@ def test_a_task_gets_a_worktree_on_its_branch_from_the_checked_out_one(yard: Yar
     before = look(yard.repo)
     place = yard.prepare("t1")
     assert place.path == yard.home / "worktrees" / "web" / "t1"
-    assert (place.branch, place.base, place.repo) == ("fairlead/t1", "main", yard.repo)
-    assert git(place.path, "rev-parse", "--abbrev-ref", "HEAD") == "fairlead/t1"
+    assert (place.branch, place.base, place.repo) == ("fairlane/t1", "main", yard.repo)
+    assert git(place.path, "rev-parse", "--abbrev-ref", "HEAD") == "fairlane/t1"
     assert (place.path / "src" / "code").read_text() == "code\n"
     assert look(yard.repo) == before
 
@@ -73,12 +73,12 @@ def test_a_retry_goes_back_to_its_branch(yard: Yard) -> None:
     place = yard.prepare("t1")
     git(place.path, "checkout", "-q", "-b", "my-idea")
     assert yard.prepare("t1") == place
-    assert git(place.path, "rev-parse", "--abbrev-ref", "HEAD") == "fairlead/t1"
+    assert git(place.path, "rev-parse", "--abbrev-ref", "HEAD") == "fairlane/t1"
     assert "my-idea" in yard.branches()
 
 
 def test_a_branch_that_exists_is_gone_on_with(yard: Yard) -> None:
-    git(yard.repo, "checkout", "-q", "-b", "fairlead/t1")
+    git(yard.repo, "checkout", "-q", "-b", "fairlane/t1")
     (yard.repo / "earlier").write_text("")
     commit(yard.repo, "earlier")
     git(yard.repo, "checkout", "-q", "main")
@@ -86,9 +86,9 @@ def test_a_branch_that_exists_is_gone_on_with(yard: Yard) -> None:
 
 
 def test_a_branch_that_a_person_has_checked_out_is_not_taken_away(yard: Yard) -> None:
-    git(yard.repo, "checkout", "-q", "-b", "fairlead/t1")
+    git(yard.repo, "checkout", "-q", "-b", "fairlane/t1")
     before = look(yard.repo)
-    with pytest.raises(Refused, match="fairlead/t1"):
+    with pytest.raises(Refused, match="fairlane/t1"):
         yard.prepare("t1")
     assert look(yard.repo) == before
 
@@ -111,13 +111,13 @@ def test_a_crash_in_the_middle_of_making_it_is_made_good(yard: Yard) -> None:
     again = yard.work("t1")
     assert (again.path / "README").read_text() == "one\n"
     assert yard.finish("t1") == ""
-    assert yard.files("fairlead/t1") == ["README", "src/code", "t1"]
+    assert yard.files("fairlane/t1") == ["README", "src/code", "t1"]
 
 
 def test_a_crash_after_it_was_made_costs_nothing(yard: Yard) -> None:
     """The worktree is there; that it was ever asked for is known to nobody."""
     folder = yard.home / "worktrees" / "web" / "t1"
-    git(yard.repo, "worktree", "add", "-q", "-b", "fairlead/t1", str(folder))
+    git(yard.repo, "worktree", "add", "-q", "-b", "fairlane/t1", str(folder))
     assert yard.prepare("t1").path == folder
 
 
@@ -147,7 +147,7 @@ def test_a_stale_folder_in_the_way_is_refused_and_kept(yard: Yard) -> None:
 
 def test_a_worktree_of_another_repository_is_refused(yard: Yard, tmp_path: Path) -> None:
     make_repository(yard.home / "worktrees" / "web" / "t1")
-    git(yard.home / "worktrees" / "web" / "t1", "checkout", "-q", "-b", "fairlead/t1")
+    git(yard.home / "worktrees" / "web" / "t1", "checkout", "-q", "-b", "fairlane/t1")
     with pytest.raises(Refused, match="no worktree of"):
         yard.prepare("t1")
     place = yard.prepare("t2")
@@ -187,15 +187,15 @@ def test_a_folder_inside_a_repository_is_never_taken_for_it(yard: Yard) -> None:
 
 
 def test_a_home_inside_the_repository_works_in_worktrees_all_the_same(yard: Yard) -> None:
-    yard.home = yard.repo / ".fairlead"
+    yard.home = yard.repo / ".fairlane"
     yard.home.mkdir()
-    (yard.repo / ".gitignore").write_text(".fairlead\n")
+    (yard.repo / ".gitignore").write_text(".fairlane\n")
     commit(yard.repo, "ignore")
     before = git(yard.repo, "rev-parse", "HEAD")
     place = yard.work("t1")
     assert yard.finish("t1") == ""
     assert place.path.is_relative_to(yard.repo)
-    assert yard.log("fairlead/t1")[0] == "t1"
+    assert yard.log("fairlane/t1")[0] == "t1"
     assert git(yard.repo, "rev-parse", "HEAD") == before
 
 
@@ -213,7 +213,7 @@ def test_odd_names_become_folders_and_branches(yard: Yard, name: str) -> None:
     place = yard.work(name)
     assert yard.finish(name) == ""
     assert place.path.name == name
-    assert name in yard.files(f"refs/heads/fairlead/{name}")
+    assert name in yard.files(f"refs/heads/fairlane/{name}")
     assert look(yard.repo) == before
 
 
@@ -226,7 +226,7 @@ def test_eight_at_once_get_eight_folders(yard: Yard) -> None:
     assert len({place.path for place in places}) == 8
     assert problems == [""] * 8
     for name in names:
-        assert yard.files(f"fairlead/{name}") == ["README", "src/code", name]
+        assert yard.files(f"fairlane/{name}") == ["README", "src/code", name]
     assert look(yard.repo) == before
 
 
@@ -239,5 +239,5 @@ def test_variables_of_git_lead_nowhere_else(
     monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
     yard.work("t1")
     assert yard.finish("t1") == ""
-    assert yard.log("fairlead/t1") == ["t1", "first"]
+    assert yard.log("fairlane/t1") == ["t1", "first"]
     assert git(other, "branch", "--format=%(refname:short)") == "main"

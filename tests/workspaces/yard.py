@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairlead import workspaces
-from fairlead.model.project import Project
-from fairlead.model.task import Task
-from fairlead.settings import Settings, WorkspaceSettings
-from fairlead.workspaces import Place
+from fairlane import workspaces
+from fairlane.model.project import Project
+from fairlane.model.task import Task
+from fairlane.settings import Settings, WorkspaceSettings
+from fairlane.workspaces import Place
 
 
 def git(folder: Path, *words: str) -> str:

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fairlead.intake.sources.base import Where
-from fairlead.testing.source_suite import Sample
+from fairlane.intake.sources.base import Where
+from fairlane.testing.source_suite import Sample
 
 #: A `bd` that prints the documented JSON of the beads in a file, claims, closes, and keeps a
 #: record of what it was asked. Ready is what is open and waits for nothing that is not closed.

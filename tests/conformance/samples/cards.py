@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fairlead.intake.sources.base import Where
-from fairlead.testing.source_suite import Sample
+from fairlane.intake.sources.base import Where
+from fairlane.testing.source_suite import Sample
 
 CARD = """\
 ---
@@ -66,7 +66,7 @@ def make(folder: Path) -> Sample:
 
     def kept() -> bytes:
         texts = [path.read_bytes() for path in sorted(root.rglob("*.md"))]
-        return re.sub(rb"(?m)^(agent_status:.*|- \S+ - Fairlead: .*)\n", b"", b"".join(texts))
+        return re.sub(rb"(?m)^(agent_status:.*|- \S+ - Fairlane: .*)\n", b"", b"".join(texts))
 
     ids = ("phase-1-begin/login", "phase-1-begin/page", "phase-2-end/read")
     return Sample(Where(root), ids, retitle, close, spoil, kept=kept)

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fairlead.intake.sources.base import Where
-from fairlead.testing.source_suite import Sample
+from fairlane.intake.sources.base import Where
+from fairlane.testing.source_suite import Sample
 
 URL = "https://github.com/acme/shop/issues"
 #: A `gh` that prints the documented JSON: the fields that were asked for, of the issues in a file.

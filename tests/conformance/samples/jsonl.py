@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from fairlead.intake.sources.base import Where
-from fairlead.testing.source_suite import Sample
+from fairlane.intake.sources.base import Where
+from fairlane.testing.source_suite import Sample
 
 LINES: list[dict[str, object]] = [
     {"id": "web-1", "title": "Fix the login form", "prompt": "Fix it.", "priority": 10},

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fairlead.intake.sources.base import Where
-from fairlead.testing.source_suite import Sample
+from fairlane.intake.sources.base import Where
+from fairlane.testing.source_suite import Sample
 
 OLD = {
     "schemaVersion": 1,

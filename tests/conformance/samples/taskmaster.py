@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fairlead.intake.sources.base import Where
-from fairlead.testing.source_suite import Sample
+from fairlane.intake.sources.base import Where
+from fairlane.testing.source_suite import Sample
 
 TASKS: list[dict[str, Any]] = [
     {"id": 1, "title": "Set up the repository", "status": "done", "priority": "high"},

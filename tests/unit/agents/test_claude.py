@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from fairlead.lifecycle.usage import Tokens
-from fairlead.model.instant import DAY, SECOND
-from fairlead.model.task import Outcome
+from fairlane.lifecycle.usage import Tokens
+from fairlane.model.instant import DAY, SECOND
+from fairlane.model.task import Outcome
 from tests.unit.agents.transcripts import (
     NOW,
     SESSION,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.lifecycle.usage import Tokens
-from fairlead.model.instant import HOUR, SECOND
-from fairlead.model.task import Outcome
+from fairlane.lifecycle.usage import Tokens
+from fairlane.model.instant import HOUR, SECOND
+from fairlane.model.task import Outcome
 from tests.unit.agents.transcripts import NOW, SESSION, failed_turn, lines, read, turn
 
 USAGE = {"input_tokens": 1300, "cached_input_tokens": 300, "output_tokens": 50}

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.agents.adapter import agents, installed, launch_of
-from fairlead.agents.catalog import shipped
-from fairlead.model.errors import Invalid
-from fairlead.model.shipped import POOLS, SHIPPED
-from fairlead.model.task import Task
-from fairlead.settings import Settings
+from fairlane.agents.adapter import agents, installed, launch_of
+from fairlane.agents.catalog import shipped
+from fairlane.model.errors import Invalid
+from fairlane.model.shipped import POOLS, SHIPPED
+from fairlane.model.task import Task
+from fairlane.settings import Settings
 
 TASK = Task("t1", title="Add a login", project="web")
 

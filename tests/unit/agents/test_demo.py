@@ -8,20 +8,20 @@ import subprocess
 
 import pytest
 
-from fairlead.agents.adapter import launch_of, parser_for
-from fairlead.agents.catalog import shipped
-from fairlead.model.task import Outcome, Task
+from fairlane.agents.adapter import launch_of, parser_for
+from fairlane.agents.catalog import shipped
+from fairlane.model.task import Outcome, Task
 from tests.unit.agents.transcripts import NOW
 
-QUICK = {"FAIRLEAD_DEMO_SECONDS": "0.02", "FAIRLEAD_DEMO_FAIL": "0", "FAIRLEAD_DEMO_THROTTLE": "0"}
+QUICK = {"FAIRLANE_DEMO_SECONDS": "0.02", "FAIRLANE_DEMO_FAIL": "0", "FAIRLANE_DEMO_THROTTLE": "0"}
 
 
 def run(folder, task="t1", attempt="1", **knobs):
     """The verdict on a run of the stand-in, and what it printed."""
     agent = shipped()["demo"]
     launch = launch_of(agent, Task(task), "go")
-    env = {"FAIRLEAD_TASK": task, "FAIRLEAD_ATTEMPT": attempt, **QUICK}
-    env |= {f"FAIRLEAD_DEMO_{name}": value for name, value in knobs.items()}
+    env = {"FAIRLANE_TASK": task, "FAIRLANE_ATTEMPT": attempt, **QUICK}
+    env |= {f"FAIRLANE_DEMO_{name}": value for name, value in knobs.items()}
     ended = subprocess.run(
         launch.argv, env=env, cwd=folder, capture_output=True, text=True, timeout=20, check=False
     )
@@ -81,7 +81,7 @@ def test_knobs_that_are_no_numbers_are_as_usual(tmp_path):
 
 def test_it_stops_when_interrupted(tmp_path):
     launch = launch_of(shipped()["demo"], Task("t1"), "go")
-    env = {"FAIRLEAD_TASK": "t1", "FAIRLEAD_DEMO_SECONDS": "60"}
+    env = {"FAIRLANE_TASK": "t1", "FAIRLANE_DEMO_SECONDS": "60"}
     process = subprocess.Popen(
         launch.argv, env=env, cwd=tmp_path, stdout=subprocess.PIPE, text=True
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.agents.adapter import agents, launch_of
-from fairlead.agents.catalog import shipped
-from fairlead.model.task import Task
-from fairlead.settings import Settings
+from fairlane.agents.adapter import agents, launch_of
+from fairlane.agents.catalog import shipped
+from fairlane.model.task import Task
+from fairlane.settings import Settings
 from tests.unit.agents.transcripts import read
 
 ROOT = Path(__file__).parents[3]
@@ -72,6 +72,6 @@ def test_records_of_a_script_are_read():
 
 
 def test_every_variable_of_the_stand_in_is_listed():
-    source = (ROOT / "src" / "fairlead" / "agents" / "demo.py").read_text(encoding="utf-8")
-    known = set(re.findall(r"FAIRLEAD_DEMO_[A-Z_]+[A-Z]", source))
+    source = (ROOT / "src" / "fairlane" / "agents" / "demo.py").read_text(encoding="utf-8")
+    known = set(re.findall(r"FAIRLANE_DEMO_[A-Z_]+[A-Z]", source))
     assert {row[0] for row in rows("## The stand-in")} == known

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.agents.adapter import Seen, Verdict, final_records, parser_for
-from fairlead.agents.catalog import shipped
-from fairlead.agents.parsers import known_parsers
-from fairlead.lifecycle.usage import Tokens
-from fairlead.model.instant import SECOND
-from fairlead.model.task import Outcome
+from fairlane.agents.adapter import Seen, Verdict, final_records, parser_for
+from fairlane.agents.catalog import shipped
+from fairlane.agents.parsers import known_parsers
+from fairlane.lifecycle.usage import Tokens
+from fairlane.model.instant import SECOND
+from fairlane.model.task import Outcome
 from tests.unit.agents.transcripts import NOW, lines, read
 
 AGENTS = sorted(shipped())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from fairlead.agents.adapter import Verdict, parser_for
-from fairlead.agents.catalog import shipped
-from fairlead.model.instant import Instant, parse_instant
+from fairlane.agents.adapter import Verdict, parser_for
+from fairlane.agents.catalog import shipped
+from fairlane.model.instant import Instant, parse_instant
 
 if TYPE_CHECKING:
-    from fairlead.agents.adapter import Seen
-    from fairlead.lifecycle.usage import Tokens
+    from fairlane.agents.adapter import Seen
+    from fairlane.lifecycle.usage import Tokens
 
 NOW = parse_instant("2026-01-30T12:00:00Z")  # a Friday
 SESSION = "89ab45e3-82b5-463f-9b8e-7ae89e1ce992"

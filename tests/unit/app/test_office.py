@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.app import open_desk
-from fairlead.app.office import LAG_MAX, Listener, Office
-from fairlead.model.errors import Invalid, NotFound
-from fairlead.service import tasks
+from fairlane.app import open_desk
+from fairlane.app.office import LAG_MAX, Listener, Office
+from fairlane.model.errors import Invalid, NotFound
+from fairlane.service import tasks
 
 
 def in_office(home: Path, story: Callable[[Office], Awaitable[Any]]) -> Any:
@@ -57,7 +57,7 @@ def test_many_workers_at_once_share_the_work_and_the_commits(tmp_path: Path) -> 
     every = [task for share in shares for task in share]
     assert sorted(every) == sorted(f"t{number}" for number in range(1, 41))
     # Every commit takes one decision; without sharing there would be one for each lease.
-    with sqlite3.connect(tmp_path / "fairlead.db") as held:
+    with sqlite3.connect(tmp_path / "fairlane.db") as held:
         (decisions,) = held.execute("SELECT count(*) FROM decisions").fetchone()
     assert decisions < 40
 

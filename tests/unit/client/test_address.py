@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.app import Fairlead, open_remote
-from fairlead.client.address import Address, is_loopback
-from fairlead.client.remote import Remote
-from fairlead.model.errors import Invalid, Refused
+from fairlane.app import Fairlane, open_remote
+from fairlane.client.address import Address, is_loopback
+from fairlane.client.remote import Remote
+from fairlane.model.errors import Invalid, Refused
 from tests.unit.client.scripted import TOKEN, Scripted
 
-OK = {"schema": "fairlead/1", "ok": True}
+OK = {"schema": "fairlane/1", "ok": True}
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_this_machine(host):
 
 @pytest.mark.parametrize("host", ["localhost.example", "10.0.0.1", "0.0.0.0", "127.0.0.1.example"])
 def test_other_machines(host, monkeypatch):
-    monkeypatch.delenv("FAIRLEAD_ALLOW_PLAIN_HTTP", raising=False)
+    monkeypatch.delenv("FAIRLANE_ALLOW_PLAIN_HTTP", raising=False)
     assert not is_loopback(host)
     with pytest.raises(Refused, match=f"not sent over plain HTTP to {host}") as refused:
         Remote(f"http://{host}:7117", TOKEN)
     assert "https" in refused.value.hint
     Remote(f"https://{host}:7117", TOKEN)
     Remote(f"http://{host}:7117")  # without a token nothing is given away
-    monkeypatch.setenv("FAIRLEAD_ALLOW_PLAIN_HTTP", "1")
+    monkeypatch.setenv("FAIRLANE_ALLOW_PLAIN_HTTP", "1")
     Remote(f"http://{host}:7117", TOKEN)
 
 
@@ -66,22 +66,22 @@ def test_what_is_no_token(token):
 
 
 def test_where_the_token_comes_from(tmp_path, monkeypatch):
-    monkeypatch.setenv("FAIRLEAD_HOME", str(tmp_path))
-    monkeypatch.delenv("FAIRLEAD_TOKEN", raising=False)
+    monkeypatch.setenv("FAIRLANE_HOME", str(tmp_path))
+    monkeypatch.delenv("FAIRLANE_TOKEN", raising=False)
     kept = "t" * 43
     (tmp_path / "token").write_text(kept + "\n")
     (tmp_path / "token").chmod(0o600)
     with Scripted(OK) as server:
         for token, environment in ((None, ""), (None, "from-the-environment"), ("given", "x")):
-            monkeypatch.setenv("FAIRLEAD_TOKEN", environment)
-            with Fairlead(server.url, token=token) as queue:
+            monkeypatch.setenv("FAIRLANE_TOKEN", environment)
+            with Fairlane(server.url, token=token) as queue:
                 queue.status()
     shown = [asked.headers["authorization"].split()[1] for asked in server.asked]
     assert shown == [kept, "from-the-environment", "given"]
 
 
 def test_the_token_of_a_home_folder_is_not_for_other_machines(tmp_path, monkeypatch):
-    monkeypatch.delenv("FAIRLEAD_TOKEN", raising=False)
+    monkeypatch.delenv("FAIRLANE_TOKEN", raising=False)
     (tmp_path / "token").write_text("t" * 43)
     (tmp_path / "token").chmod(0o600)
     away = open_remote("http://box.example:7117", home=tmp_path)  # else it would be refused
@@ -90,8 +90,8 @@ def test_the_token_of_a_home_folder_is_not_for_other_machines(tmp_path, monkeypa
 
 def test_a_server_has_no_desk(tmp_path):
     with pytest.raises(Invalid, match="db and clock are of a home folder"):
-        Fairlead("http://127.0.0.1:1", db="sqlite:x")
-    with Fairlead("http://127.0.0.1:1", token=TOKEN) as queue:
+        Fairlane("http://127.0.0.1:1", db="sqlite:x")
+    with Fairlane("http://127.0.0.1:1", token=TOKEN) as queue:
         with pytest.raises(Invalid, match="its desk for itself"):
             _ = queue.desk
         with pytest.raises(Invalid, match="no operation 'nothing'"):

@@ -9,13 +9,13 @@ from contextlib import ExitStack
 
 import pytest
 
-from fairlead.client.remote import Remote
-from fairlead.client.requests import request_of
-from fairlead.model.errors import FairleadError, Invalid, NotFound, Refused, TryLater
-from fairlead.service.operations.table import OPERATIONS
+from fairlane.client.remote import Remote
+from fairlane.client.requests import request_of
+from fairlane.model.errors import FairlaneError, Invalid, NotFound, Refused, TryLater
+from fairlane.service.operations.table import OPERATIONS
 from tests.unit.client.scripted import TOKEN, Asked, Reply, Scripted
 
-OK = {"schema": "fairlead/1", "ok": True}
+OK = {"schema": "fairlane/1", "ok": True}
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def remote():
 
 def error(code: str, message: str = "no", hint: str = "do") -> dict[str, object]:
     told = {"code": code, "message": message, "hint": hint}
-    return {"schema": "fairlead/1", "error": told}
+    return {"schema": "fairlane/1", "error": told}
 
 
 @pytest.mark.parametrize(
@@ -99,13 +99,13 @@ def test_the_token_stands_in_its_header_alone(remote):
         (503, TryLater, "busy", 75),
         (401, Refused, "no_token", 1),
         (403, Refused, "foreign_host", 1),
-        (500, FairleadError, "internal", 1),
+        (500, FairlaneError, "internal", 1),
     ],
 )
 def test_errors_are_those_of_the_server(remote, status, kind, code, exit_code):
     with (
         Scripted(Reply(error(code, "what happened"), status)) as server,
-        pytest.raises(FairleadError) as refused,
+        pytest.raises(FairlaneError) as refused,
     ):
         remote(server).ask("show", task="a")
     told = refused.value
@@ -117,11 +117,11 @@ def test_errors_are_those_of_the_server(remote, status, kind, code, exit_code):
 def test_without_a_good_token_it_is_said_where_one_is(remote):
     with Scripted(Reply(error("no_token"), 401)) as server, pytest.raises(Refused) as refused:
         remote(server).ask("status")
-    assert "FAIRLEAD_TOKEN" in refused.value.hint
+    assert "FAIRLANE_TOKEN" in refused.value.hint
 
 
 def test_a_deferred_add_is_an_answer(remote):
-    deferred = {"schema": "fairlead/1", "tasks": [], "deferred": True, "message": "m", "hint": "h"}
+    deferred = {"schema": "fairlane/1", "tasks": [], "deferred": True, "message": "m", "hint": "h"}
     with Scripted(Reply(deferred, 429)) as server:
         assert remote(server).ask("add", tasks=[{}]) == deferred
 
@@ -133,22 +133,22 @@ def test_nobody_there():
         with pytest.raises(TryLater, match=f"{url} cannot be reached") as refused:
             Remote(url).ask("status")
     assert refused.value.error_code == "unreachable"
-    assert "fairlead up" in refused.value.hint
+    assert "fairlane up" in refused.value.hint
 
 
 @pytest.mark.parametrize(
     ("reply", "code"),
     [
-        (Reply(b"<html>", 200), "not_fairlead"),
-        (Reply({"other": 1}, 200), "not_fairlead"),
-        (Reply([1], 404), "not_fairlead"),
+        (Reply(b"<html>", 200), "not_fairlane"),
+        (Reply({"other": 1}, 200), "not_fairlane"),
+        (Reply([1], 404), "not_fairlane"),
         (Reply(b"", 302, {"Location": "http://example.org/"}), "redirected"),
         (Reply(OK | {"error": {}}, 307, {"Location": "/x"}), "error"),
         (Reply(b"bad gateway", 502), "unreachable"),
     ],
 )
-def test_what_is_not_fairlead_is_named_and_redirects_are_not_followed(remote, reply, code):
-    with Scripted(reply) as server, pytest.raises(FairleadError) as refused:
+def test_what_is_not_fairlane_is_named_and_redirects_are_not_followed(remote, reply, code):
+    with Scripted(reply) as server, pytest.raises(FairlaneError) as refused:
         remote(server).ask("status")
     assert refused.value.error_code == code
     assert len(server.asked) == 1
@@ -197,7 +197,7 @@ def test_a_read_that_is_always_cut_off_ends(remote):
 
 
 def page(rows: list[int], cursor: int | None) -> dict[str, object]:
-    return {"schema": "fairlead/1", "tasks": [{"id": row} for row in rows], "cursor": cursor}
+    return {"schema": "fairlane/1", "tasks": [{"id": row} for row in rows], "cursor": cursor}
 
 
 def test_a_list_without_a_limit_is_everything(remote):
@@ -219,7 +219,7 @@ def test_a_list_with_a_limit_ends_there(remote):
 
 
 def test_a_long_wait_is_asked_in_parts(remote):
-    none = {"schema": "fairlead/1", "leases": [], "reason": "none"}
+    none = {"schema": "fairlane/1", "leases": [], "reason": "none"}
     some = none | {"leases": [{"lease": "L1"}]}
     with Scripted(none, some) as server:
         held = remote(server)
@@ -231,7 +231,7 @@ def test_a_long_wait_is_asked_in_parts(remote):
 def frames(*numbers: int) -> bytes:
     told = [json.dumps({"number": each, "kind": "added", "task": f"t{each}"}) for each in numbers]
     lines = [f"id: {each}\nevent: added\ndata: {text}\n\n" for each, text in zip(numbers, told)]  # noqa: B905
-    return ("retry: 1000\n: fairlead\n\n" + "".join(lines)).encode()
+    return ("retry: 1000\n: fairlane\n\n" + "".join(lines)).encode()
 
 
 def test_a_stream_goes_on_where_it_broke(remote):
@@ -264,7 +264,7 @@ def test_a_stream_of_one_task_and_a_stream_that_is_refused(remote):
 
 def test_a_log_is_read_to_its_end_and_followed_until_it_has_ended(remote):
     def part(text: str, place: int, ended: bool) -> dict[str, object]:
-        return {"schema": "fairlead/1", "attempt": 2, "text": text, "next": place, "ended": ended}
+        return {"schema": "fairlane/1", "attempt": 2, "text": text, "next": place, "ended": ended}
 
     pages = [part("one\n", 4, False), part("", 4, False), part("two\n", 8, True), part("", 8, True)]
     with Scripted(*pages) as server:
@@ -280,7 +280,7 @@ def test_a_log_is_read_to_its_end_and_followed_until_it_has_ended(remote):
 
 def test_many_threads_ask_at_once(remote):
     def script(asked: Asked) -> Reply:
-        return Reply({"schema": "fairlead/1", "task": asked.path.rpartition("/")[2]})
+        return Reply({"schema": "fairlane/1", "task": asked.path.rpartition("/")[2]})
 
     with Scripted(script=script) as server, ThreadPoolExecutor(8) as threads:
         held = remote(server)

@@ -7,8 +7,8 @@ from time import monotonic
 
 import pytest
 
-from fairlead.daemon import servant as module
-from fairlead.daemon.servant import Servant
+from fairlane.daemon import servant as module
+from fairlane.daemon.servant import Servant
 
 
 def servant(program: str, said: list[str]) -> Servant:

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from fairlead.daemon import sources as module
-from fairlead.daemon.sources import Sources
-from fairlead.intake.sources import cards
-from fairlead.intake.sources.base import Found, Told, Where
-from fairlead.model.errors import Refused
-from fairlead.service import tasks
-from fairlead.service.sourcing import telling
-from fairlead.store.sqlite.store import SqliteStore
+from fairlane.daemon import sources as module
+from fairlane.daemon.sources import Sources
+from fairlane.intake.sources import cards
+from fairlane.intake.sources.base import Found, Told, Where
+from fairlane.model.errors import Refused
+from fairlane.service import tasks
+from fairlane.service.sourcing import telling
+from fairlane.store.sqlite.store import SqliteStore
 from tests.unit.desks import TestDesk
 
 LINE = {"prompt": "go", "agent": "shell"}
@@ -31,7 +31,7 @@ class Keeper:
     """Sources of one home, turned by hand."""
 
     def __init__(self, home: Path, rule: dict[str, Any], what: str = "up") -> None:
-        self.store = SqliteStore.open(home / "fairlead.db")
+        self.store = SqliteStore.open(home / "fairlane.db")
         self.office = TestDesk(home, {"source": [rule]}, self.store)
         self.selector = selectors.DefaultSelector()
         self.said: list[str] = []

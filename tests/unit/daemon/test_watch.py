@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.daemon.watch import Watch
-from fairlead.intake import whole
+from fairlane.daemon.watch import Watch
+from fairlane.intake import whole
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.service import tasks
-from fairlead.store.base import WorkerRow
+from fairlane.service import tasks
+from fairlane.store.base import WorkerRow
 from tests.unit.desks import NOON
 
 SERIAL = 'preset = "serial-lanes"\n[caps]\nall = 1\n[backpressure]\nsoft = 1\nhard = 2\n'

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.intake import fields
-from fairlead.intake.records import Records, parse_jsonl
-from fairlead.model.errors import Invalid
-from fairlead.model.instant import MINUTE
-from fairlead.model.task import Task
+from fairlane.intake import fields
+from fairlane.intake.records import Records, parse_jsonl
+from fairlane.model.errors import Invalid
+from fairlane.model.instant import MINUTE
+from fairlane.model.task import Task
 
 REFUSED = {
     "unknown": ({"promt": "x"}, "unknown field 'promt'", "Did you mean 'prompt'?"),

@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.intake import frontmatter
-from fairlead.model.errors import Invalid
+from fairlane.intake import frontmatter
+from fairlane.model.errors import Invalid
 
 CARD = """---
 # who and how

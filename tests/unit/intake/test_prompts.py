@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.intake import templates
-from fairlead.model.errors import Invalid, Refused
-from fairlead.service import projects, tasks
+from fairlane.intake import templates
+from fairlane.model.errors import Invalid, Refused
+from fairlane.service import projects, tasks
 
 
 @pytest.fixture
@@ -91,4 +91,4 @@ def test_a_link_does_not_lead_out(office, repo, tmp_path):
 def test_artifacts_without_a_folder_are_refused(office):
     with pytest.raises(Refused, match="project default has no repository") as refused:
         office.add({"artifacts": ["a"]})
-    assert "fairlead project set default --repo DIR" in refused.value.hint
+    assert "fairlane project set default --repo DIR" in refused.value.hint

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.intake.records import parse_jsonl
-from fairlead.model.errors import Invalid, NotFound, Refused
-from fairlead.service import projects, tasks
+from fairlane.intake.records import parse_jsonl
+from fairlane.model.errors import Invalid, NotFound, Refused
+from fairlane.service import projects, tasks
 from tests.unit.desks import NOON, TestDesk
 
 
@@ -25,7 +25,7 @@ def refusal(office, *records, kind=Refused, **options):
 
 def test_the_answer_is_exact(office):
     assert tasks.add(office.desk, [{"id": "a"}]) == {
-        "schema": "fairlead/1",
+        "schema": "fairlane/1",
         "tasks": [{"id": "a", "created": True, "status": "queued", "position": 1}],
         "deferred": False,
     }
@@ -75,7 +75,7 @@ def test_an_unknown_project_is_named_with_the_nearest(office):
     projects.add_project(office.desk, "website")
     error = refusal(office, {"id": "a"}, {"project": "websit"}, kind=NotFound)
     assert error.message == "task 2: there is no project 'websit'"
-    assert error.hint == "Did you mean 'website'? To add it: fairlead project add websit."
+    assert error.hint == "Did you mean 'website'? To add it: fairlane project add websit."
     assert error.exit_code == 1
 
 

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from fairlead.intake import whole
-from fairlead.model.errors import Refused
+from fairlane.intake import whole
+from fairlane.model.errors import Refused
 
 
 def test_the_file_is_another_with_the_same_permissions(tmp_path):
@@ -98,7 +98,7 @@ def test_a_link_that_leads_out_is_refused(tmp_path):
 def test_what_a_killed_writer_left_is_cleared(tmp_path):
     path = tmp_path / "a.md"
     path.write_bytes(b"old")
-    (tmp_path / ".a.md.fairlead").symlink_to(path)
+    (tmp_path / ".a.md.fairlane").symlink_to(path)
     assert whole.change(path, lambda old: old + b"!")
     assert path.read_bytes() == b"old!"
     assert [each.name for each in tmp_path.iterdir()] == ["a.md"]
@@ -107,7 +107,7 @@ def test_what_a_killed_writer_left_is_cleared(tmp_path):
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     path = tmp_path / "a.md"
     path.write_bytes(b"old")
-    (tmp_path / ".a.md.fairlead").mkdir()  # as good as no permission, which an owner root has
+    (tmp_path / ".a.md.fairlane").mkdir()  # as good as no permission, which an owner root has
     with pytest.raises(Refused, match="cannot be written: Is a directory") as caught:
         whole.change(path, lambda old: old + b"!")
     assert caught.value.hint.startswith("Nothing was changed")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlead.lifecycle.step import step
-from fairlead.model.event import Happening
-from fairlead.model.instant import MINUTE, Instant
-from fairlead.model.task import Lease, Task
-from fairlead.policy.policy import Policy
+from fairlane.lifecycle.step import step
+from fairlane.model.event import Happening
+from fairlane.model.instant import MINUTE, Instant
+from fairlane.model.task import Lease, Task
+from fairlane.policy.policy import Policy
 
 START: Instant = 1_000 * MINUTE
 STEADY = {"retry.jitter": 0}  # waits without jitter can be read

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.lifecycle.cooldown import prove, throttle
-from fairlead.model.instant import HOUR, MINUTE, SECOND
-from fairlead.model.resources import Pool
-from fairlead.model.task import Outcome
-from fairlead.policy.policy import Policy
+from fairlane.lifecycle.cooldown import prove, throttle
+from fairlane.model.instant import HOUR, MINUTE, SECOND
+from fairlane.model.resources import Pool
+from fairlane.model.task import Outcome
+from fairlane.policy.policy import Policy
 
 POLICY = Policy.preset("depth-first")
 NOW = 1_000 * SECOND

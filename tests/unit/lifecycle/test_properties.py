@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.lifecycle.stops import Stop, request_stop
-from fairlead.lifecycle.transitions import TRANSITIONS, IllegalTransition
-from fairlead.model.event import Happening
-from fairlead.model.instant import HOUR, SECOND
-from fairlead.model.task import FAILURES, Lease, Status, Task
+from fairlane.lifecycle.stops import Stop, request_stop
+from fairlane.lifecycle.transitions import TRANSITIONS, IllegalTransition
+from fairlane.model.event import Happening
+from fairlane.model.instant import HOUR, SECOND
+from fairlane.model.task import FAILURES, Lease, Status, Task
 from tests.unit.lifecycle.story import Told, told
 
 PRESETS = ("balanced", "depth-first", "serial-lanes", "batch-dispatch", "fail-closed")

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.lifecycle.reclaim import expired, status_after_loss
-from fairlead.lifecycle.step import step
-from fairlead.model.event import Happening
-from fairlead.model.snapshot import in_flight_of
-from fairlead.model.task import Lease, Status, Task
-from fairlead.policy.policy import Policy
+from fairlane.lifecycle.reclaim import expired, status_after_loss
+from fairlane.lifecycle.step import step
+from fairlane.model.event import Happening
+from fairlane.model.snapshot import in_flight_of
+from fairlane.model.task import Lease, Status, Task
+from fairlane.policy.policy import Policy
 
 POLICIES = [
     Policy.preset(name) for name in ("balanced", "depth-first", "fail-closed", "batch-dispatch")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.lifecycle.retry import wait_after
-from fairlead.model.instant import DAY, MINUTE, SECOND
-from fairlead.policy.policy import Retry
+from fairlane.lifecycle.retry import wait_after
+from fairlane.model.instant import DAY, MINUTE, SECOND
+from fairlane.policy.policy import Retry
 
 
 def curve(base, factor=2, cap=5 * MINUTE, jitter=0) -> Retry:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.lifecycle.transitions import IllegalTransition
-from fairlead.model.instant import MINUTE, SECOND
-from fairlead.model.task import Lease, Outcome, Status, Task
+from fairlane.lifecycle.transitions import IllegalTransition
+from fairlane.model.instant import MINUTE, SECOND
+from fairlane.model.task import Lease, Outcome, Status, Task
 from tests.unit.lifecycle.story import told
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.lifecycle.step import step
-from fairlead.lifecycle.stops import Stop, request_stop, stop_kind
-from fairlead.lifecycle.transitions import IllegalTransition
-from fairlead.model.event import Happening
-from fairlead.model.instant import MINUTE, SECOND
-from fairlead.model.task import Lease, Outcome, Status, Task
+from fairlane.lifecycle.step import step
+from fairlane.lifecycle.stops import Stop, request_stop, stop_kind
+from fairlane.lifecycle.transitions import IllegalTransition
+from fairlane.model.event import Happening
+from fairlane.model.instant import MINUTE, SECOND
+from fairlane.model.task import Lease, Outcome, Status, Task
 from tests.unit.lifecycle.story import START, told
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.lifecycle import step as step_module
-from fairlead.lifecycle.drawing import page
-from fairlead.lifecycle.step import step
-from fairlead.lifecycle.transitions import STORY_MAX, TRANSITIONS, IllegalTransition, goals
-from fairlead.model.errors import Refused
-from fairlead.model.event import Event, Happening
-from fairlead.model.instant import MINUTE
-from fairlead.model.task import Lease, Status, Task
-from fairlead.policy.policy import Policy
+from fairlane.lifecycle import step as step_module
+from fairlane.lifecycle.drawing import page
+from fairlane.lifecycle.step import step
+from fairlane.lifecycle.transitions import STORY_MAX, TRANSITIONS, IllegalTransition, goals
+from fairlane.model.errors import Refused
+from fairlane.model.event import Event, Happening
+from fairlane.model.instant import MINUTE
+from fairlane.model.task import Lease, Status, Task
+from fairlane.policy.policy import Policy
 
 BALANCED = Policy.preset("balanced")
 PAGE = Path(__file__).parents[3] / "docs" / "lifecycle.md"
@@ -87,4 +87,4 @@ def test_every_status_can_be_left():
 
 
 def test_the_page_is_drawn_from_the_table():
-    assert PAGE.read_text(encoding="utf-8") == page(), "write fairlead.lifecycle.drawing.page()"
+    assert PAGE.read_text(encoding="utf-8") == page(), "write fairlane.lifecycle.drawing.page()"

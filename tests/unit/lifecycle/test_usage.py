@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.lifecycle.usage import (
+from fairlane.lifecycle.usage import (
     Tokens,
     clock_correction,
     counted,
@@ -15,8 +15,8 @@ from fairlead.lifecycle.usage import (
     window_end,
     window_start,
 )
-from fairlead.model.instant import DAY, HOUR, MINUTE, SECOND, parse_instant, show_instant
-from fairlead.policy.policy import Policy
+from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND, parse_instant, show_instant
+from fairlane.policy.policy import Policy
 
 NOW = parse_instant("2026-01-29T13:45:30Z")  # a Thursday
 

@@ -10,7 +10,7 @@ from dataclasses import FrozenInstanceError, field
 
 import pytest
 
-from fairlead.model.record import dataclass
+from fairlane.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

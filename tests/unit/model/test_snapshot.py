@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fairlead.model.errors import Invalid
-from fairlead.model.instant import SECOND
-from fairlead.model.project import Project
-from fairlead.model.snapshot import Snapshot
-from fairlead.model.task import Lease, Status, Task
+from fairlane.model.errors import Invalid
+from fairlane.model.instant import SECOND
+from fairlane.model.project import Project
+from fairlane.model.snapshot import Snapshot
+from fairlane.model.task import Lease, Status, Task
 
 
 def test_tasks_of_one_shape_are_one_lane_oldest_first():

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model.errors import Invalid
-from fairlead.model.instant import parse_duration, parse_instant, show_duration, show_instant
-from fairlead.model.names import is_name
+from fairlane.model.errors import Invalid
+from fairlane.model.instant import parse_duration, parse_instant, show_duration, show_instant
+from fairlane.model.names import is_name
 
 
 @given(st.integers(0, 4_000_000_000_000_000))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.instant import DAY, HOUR, MINUTE, SECOND
-from fairlead.page.drawing import columns, lines, meter, timeline
-from fairlead.page.html import Html, join, tag, visible
-from fairlead.page.views.scene import last_line, said
-from fairlead.page.words import colour, count, dollars, length, sentence, short
+from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
+from fairlane.page.drawing import columns, lines, meter, timeline
+from fairlane.page.html import Html, join, tag, visible
+from fairlane.page.views.scene import last_line, said
+from fairlane.page.words import colour, count, dollars, length, sentence, short
 from tests.unit.desks import NOON, TestDesk
 
 
@@ -82,7 +82,7 @@ def test_what_the_daemon_understood_is_told_first(tmp_path):
 
 
 def bar(task: str, start: int, end: int | None) -> dict[str, object]:
-    from fairlead.model.instant import show_instant
+    from fairlane.model.instant import show_instant
 
     told = {
         "from": show_instant(NOON + start),

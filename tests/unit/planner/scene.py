@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fairlead.model.instant import MINUTE, Instant
-from fairlead.model.plan import Hold, Plan
-from fairlead.model.resources import Pause
-from fairlead.model.snapshot import Snapshot
-from fairlead.model.task import Lease, Status, Task
-from fairlead.planner import lanes, reference
-from fairlead.planner.why import Why, why
-from fairlead.policy.policy import Policy
+from fairlane.model.instant import MINUTE, Instant
+from fairlane.model.plan import Hold, Plan
+from fairlane.model.resources import Pause
+from fairlane.model.snapshot import Snapshot
+from fairlane.model.task import Lease, Status, Task
+from fairlane.planner import lanes, reference
+from fairlane.planner.why import Why, why
+from fairlane.policy.policy import Policy
 
 NOW: Instant = 1_769_774_400_000_000
 #: Fields of a snapshot that `Snapshot.of` does not take.

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.model.project import Group, Project
-from fairlead.model.resources import Worker
+from fairlane.model.project import Group, Project
+from fairlane.model.resources import Worker
 from tests.unit.planner.scene import NOW, code, hold, picks, planned, policy, queued, running
 
 FULL = {

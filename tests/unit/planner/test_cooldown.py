@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.instant import MINUTE, SECOND
-from fairlead.model.resources import Pool
-from fairlead.model.task import Status
+from fairlane.model.instant import MINUTE, SECOND
+from fairlane.model.resources import Pool
+from fairlane.model.task import Status
 from tests.unit.planner.scene import NOW, code, hold, picks, planned, policy, queued, running
 
 PAIR = [queued("a", pool="p"), queued("b", pool="p")]

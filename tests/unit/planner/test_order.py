@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.project import Project
+from fairlane.model.project import Project
 from tests.unit.planner.scene import picks, policy, queued
 
 

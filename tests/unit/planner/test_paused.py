@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.project import Group, Project
+from fairlane.model.project import Group, Project
 from tests.unit.planner.scene import code, hold, pause, picks, planned, queued
 
 TASK = queued("t", project="web", kind="plan", pool="p", group="sub")

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fairlead.model.instant import MINUTE, SECOND
-from fairlead.model.lane import Lane
-from fairlead.model.plan import Reclaim
-from fairlead.model.resources import History, Pool, Worker
-from fairlead.model.task import Status, Task
-from fairlead.planner import lanes, plan, reference
-from fairlead.planner.digest import digests
+from fairlane.model.instant import MINUTE, SECOND
+from fairlane.model.lane import Lane
+from fairlane.model.plan import Reclaim
+from fairlane.model.resources import History, Pool, Worker
+from fairlane.model.task import Status, Task
+from fairlane.planner import lanes, plan, reference
+from fairlane.planner.digest import digests
 from tests.unit.planner.scene import (
     NOW,
     code,

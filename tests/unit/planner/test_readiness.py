@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.errors import Invalid
-from fairlead.model.instant import MINUTE
-from fairlead.model.snapshot import WaitCount
-from fairlead.model.task import Status, Task
+from fairlane.model.errors import Invalid
+from fairlane.model.instant import MINUTE
+from fairlane.model.snapshot import WaitCount
+from fairlane.model.task import Status, Task
 from tests.unit.planner.scene import NOW, asked, code, picks, planned, policy, queued, running
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.model.project import Project
+from fairlane.model.project import Project
 from tests.unit.planner.scene import code, hold, picks, planned, policy, queued, running
 
 DAY = 24 * 60

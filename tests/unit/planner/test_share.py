@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.model.project import Project
+from fairlane.model.project import Project
 from tests.unit.planner.scene import picks, planned, policy, queued, running
 
 EXACT = {"share__guarantee": 0, "share__default_estimate": 10}

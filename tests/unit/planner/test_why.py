@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.errors import NotFound
-from fairlead.model.instant import MINUTE, SECOND
-from fairlead.model.project import Project
-from fairlead.model.resources import Pool, Usage
-from fairlead.model.task import Status, Task
+from fairlane.model.errors import NotFound
+from fairlane.model.instant import MINUTE, SECOND
+from fairlane.model.project import Project
+from fairlane.model.resources import Pool, Usage
+from fairlane.model.task import Status, Task
 from tests.unit.planner.scene import NOW, asked, changes, pause, policy, queued, running
 
 AT = "2026-01-30T12:01:00Z"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.errors import Invalid
-from fairlead.policy import Policy
-from fairlead.policy.edit import diff, parse_assignment, set_key, use_preset
-from fairlead.policy.origin import explain, sources
+from fairlane.model.errors import Invalid
+from fairlane.policy import Policy
+from fairlane.policy.edit import diff, parse_assignment, set_key, use_preset
+from fairlane.policy.origin import explain, sources
 
 TEXT = """\
 # Ours.

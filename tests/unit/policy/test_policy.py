@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model.instant import DAY, HOUR, MINUTE
-from fairlead.policy import Policy, is_calendar, schema, window_micros
+from fairlane.model.instant import DAY, HOUR, MINUTE
+from fairlane.policy import Policy, is_calendar, schema, window_micros
 
 BUDGETS = [
     {"scope": "all", "tokens": 100_000, "window": "24h"},
@@ -241,6 +241,6 @@ def test_loading_is_quick(tmp_path):
 
 
 def test_importing_is_light():
-    code = "import sys, fairlead.policy; print({'tomlkit', 'asyncio'} & set(sys.modules))"
+    code = "import sys, fairlane.policy; print({'tomlkit', 'asyncio'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "set()"

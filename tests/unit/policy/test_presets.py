@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from fairlead.model.instant import HOUR, MINUTE, SECOND
-from fairlead.policy import Policy, schema
-from fairlead.policy.edit import diff
-from fairlead.policy.load import preset_layer
+from fairlane.model.instant import HOUR, MINUTE, SECOND
+from fairlane.policy import Policy, schema
+from fairlane.policy.edit import diff
+from fairlane.policy.load import preset_layer
 
 NAMES = ["balanced", "batch-dispatch", "depth-first", "fail-closed", "fair-share", "serial-lanes"]
 

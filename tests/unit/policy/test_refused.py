@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.errors import Invalid
-from fairlead.policy import Policy
-from fairlead.policy.load import problems
+from fairlane.model.errors import Invalid
+from fairlane.policy import Policy
+from fairlane.policy.load import problems
 
 WHOLE = "a whole number"
 BUDGET = '[[budget]]\nscope = "all"\n'

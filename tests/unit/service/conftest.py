@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.store.memory.store import MemoryStore
-from fairlead.store.sqlite.store import SqliteStore
+from fairlane.store.memory.store import MemoryStore
+from fairlane.store.sqlite.store import SqliteStore
 from tests.unit.desks import TestDesk
 
 
 @pytest.fixture(params=["memory", "sqlite"])
 def office(tmp_path, request):
     memory = request.param == "memory"
-    store = MemoryStore() if memory else SqliteStore.open(tmp_path / "fairlead.db")
+    store = MemoryStore() if memory else SqliteStore.open(tmp_path / "fairlane.db")
     yield TestDesk(tmp_path, store=store)
     store.close()

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.model.errors import Invalid
-from fairlead.policy.policy import Policy
-from fairlead.service import conversion
-from fairlead.service.conversion import operation, texts
-from fairlead.service.conversion.agent_queue import _whole_weights
+from fairlane.model.errors import Invalid
+from fairlane.policy.policy import Policy
+from fairlane.service import conversion
+from fairlane.service.conversion import operation, texts
+from fairlane.service.conversion.agent_queue import _whole_weights
 from tests.unit.desks import TestDesk
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "coming-from"
@@ -365,7 +365,7 @@ def test_a_folder_without_the_files_is_named(tmp_path):
 
 def test_settings_of_the_home_folder_stay(tmp_path):
     home = TestDesk(tmp_path)
-    settings = tmp_path / "fairlead.toml"
+    settings = tmp_path / "fairlane.toml"
     settings.write_text('agent = "codex" # ours\n\n[worker]\nslots = 2\n\n[log]\nlevel = "debug"\n')
     document = operation.write(home.desk, "loopr", str(EXAMPLES / "loopr" / "loopr.yml"))
     assert settings.read_text() == (
@@ -385,10 +385,10 @@ def test_a_key_goes_before_the_tables():
 
 def test_a_file_that_cannot_be_written_changes_nothing(tmp_path):
     home = TestDesk(tmp_path)
-    (tmp_path / "fairlead.toml").symlink_to(tmp_path / "gone" / "fairlead.toml")
-    with pytest.raises(Invalid, match=r"fairlead\.toml: cannot be written: No such file"):
+    (tmp_path / "fairlane.toml").symlink_to(tmp_path / "gone" / "fairlane.toml")
+    with pytest.raises(Invalid, match=r"fairlane\.toml: cannot be written: No such file"):
         operation.write(home.desk, "loopr", str(EXAMPLES / "loopr"))
-    assert [file.name for file in tmp_path.iterdir()] == ["fairlead.toml"]
+    assert [file.name for file in tmp_path.iterdir()] == ["fairlane.toml"]
     with home.desk.store.read() as reading:
         assert reading.tallies() == []
 
@@ -399,12 +399,12 @@ def test_files_and_store_change_together_or_not_at_all(tmp_path, monkeypatch):
     real = Path.replace
 
     def full(self, target):
-        if target.name == "fairlead.toml":
+        if target.name == "fairlane.toml":
             raise OSError(28, "No space left on device")
         return real(self, target)
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(Invalid, match=r"fairlead\.toml: cannot be written: No space left"):
+    with pytest.raises(Invalid, match=r"fairlane\.toml: cannot be written: No space left"):
         operation.write(home.desk, "loopr", str(EXAMPLES / "loopr"))
     assert home.desk.policy_file.read_text() == 'preset = "balanced"\n'
     assert sorted(file.name for file in tmp_path.iterdir()) == ["policy.toml"]

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.intake.tree import DEPTH_MAX, parse_tree
-from fairlead.model.errors import FairleadError, Invalid, Refused
-from fairlead.model.instant import MINUTE
-from fairlead.service import projects, queue, tasks
-from fairlead.service.grouping.trees import add_tree
-from fairlead.service.reports.groups import show_group
+from fairlane.intake.tree import DEPTH_MAX, parse_tree
+from fairlane.model.errors import FairlaneError, Invalid, Refused
+from fairlane.model.instant import MINUTE
+from fairlane.service import projects, queue, tasks
+from fairlane.service.grouping.trees import add_tree
+from fairlane.service.reports.groups import show_group
 
 TREE: dict[str, Any] = {
     "title": "The spring release",
@@ -144,7 +144,7 @@ def test_without_prefixes_everything_has_a_place(office):
     ],
 )
 def test_a_bad_tree_changes_nothing(town, tree, message):
-    with pytest.raises(FairleadError) as refused:
+    with pytest.raises(FairlaneError) as refused:
         add_tree(town.desk, "g", tree)
     assert message in refused.value.message
     assert (town.count(), projects.list_groups(town.desk)["groups"]) == (0, [])

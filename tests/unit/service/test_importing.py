@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.intake.sources.base import Collection, Found, Item, LeftOut, Standing, Where
-from fairlead.model.errors import Invalid, NotFound, Refused, TryLater
-from fairlead.model.instant import SECOND
-from fairlead.service import projects, tasks
-from fairlead.service.sourcing.importing import Wish, apply, seen, source_key
+from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing, Where
+from fairlane.model.errors import Invalid, NotFound, Refused, TryLater
+from fairlane.model.instant import SECOND
+from fairlane.service import projects, tasks
+from fairlane.service.sourcing.importing import Wish, apply, seen, source_key
 from tests.unit.desks import NOON, TestDesk
 
 WHERE = Where(Path("/backlog/list"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.errors import Invalid, NotFound, Refused
-from fairlead.model.instant import MINUTE
-from fairlead.service import leases, projects, queue, tasks
-from fairlead.service.ending import Report
-from fairlead.store.base import WorkerRow
+from fairlane.model.errors import Invalid, NotFound, Refused
+from fairlane.model.instant import MINUTE
+from fairlane.service import leases, projects, queue, tasks
+from fairlane.service.ending import Report
+from fairlane.store.base import WorkerRow
 from tests.unit.desks import NOON
 
 
@@ -58,7 +58,7 @@ def test_adding_twice_is_once_unless_something_else_is_asked(office):
     assert projects.add_project(office.desk, "web", {"weight": 2})["created"] is False
     with pytest.raises(Refused, match="project web is there already") as refused:
         projects.add_project(office.desk, "web", {"weight": 3})
-    assert "fairlead project set web" in refused.value.hint
+    assert "fairlane project set web" in refused.value.hint
 
 
 REFUSED = {
@@ -99,7 +99,7 @@ def test_a_project_with_unfinished_tasks_stays(office):
     with pytest.raises(Refused) as refused:
         projects.remove_project(office.desk, "web")
     assert refused.value.message == "project web has unfinished tasks: 1 leased, 1 queued"
-    assert "fairlead clear project:web" in refused.value.hint
+    assert "fairlane clear project:web" in refused.value.hint
 
 
 def test_a_project_without_tasks_goes(office):

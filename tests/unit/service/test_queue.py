@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.errors import Invalid, NotFound, Refused
-from fairlead.model.instant import MINUTE
-from fairlead.service import projects, queue, tasks
-from fairlead.service.reports.status import status
+from fairlane.model.errors import Invalid, NotFound, Refused
+from fairlane.model.instant import MINUTE
+from fairlane.service import projects, queue, tasks
+from fairlane.service.reports.status import status
 
 
 def test_a_pause_is_durable_with_who_and_when_and_twice_is_once(office):
@@ -16,7 +16,7 @@ def test_a_pause_is_durable_with_who_and_when_and_twice_is_once(office):
     office.wait(MINUTE)
     second = queue.pause(office.desk, "all", "dinner")
     assert first == {
-        "schema": "fairlead/1",
+        "schema": "fairlane/1",
         "changed": True,
         "scope": "all",
         "by": "ann",
@@ -26,7 +26,7 @@ def test_a_pause_is_durable_with_who_and_when_and_twice_is_once(office):
     assert second == first | {"changed": False}
     assert office.lease() == []
     assert queue.resume(office.desk) == {
-        "schema": "fairlead/1",
+        "schema": "fairlane/1",
         "changed": True,
         "scope": "all",
         "paused": [],
@@ -55,7 +55,7 @@ def test_every_scope_holds_its_tasks_alone(office, scope):
     [
         ("project:wbe", NotFound, "there is no project 'wbe'", "Did you mean 'web'?"),
         ("group:x", NotFound, "there is no group 'x'", ""),
-        ("task:x", NotFound, "there is no task 'x'", "fairlead list"),
+        ("task:x", NotFound, "there is no task 'x'", "fairlane list"),
         ("pool:antropic", NotFound, "there is no pool 'antropic'", "mean 'anthropic'?"),
         ("projct:web", Invalid, "not a scope: 'projct:web'", "Did you mean 'project:NAME'?"),
         ("everything", Invalid, "not a scope: 'everything'", "Accepted: all, project:NAME"),
@@ -98,7 +98,7 @@ def test_clear_says_what_first_and_then_cancels(office):
     office.lease(1)
     asked = queue.clear(office.desk, dry_run=True)
     assert asked == {
-        "schema": "fairlead/1",
+        "schema": "fairlane/1",
         "scope": "all",
         "dry_run": True,
         "count": 2,

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.cli.queue.add import RECIPES
-from fairlead.intake import recipes
-from fairlead.model.errors import FairleadError, Invalid
-from fairlead.service import projects
-from fairlead.service.grouping.recipes import add_recipe
-from fairlead.service.operations import calls
+from fairlane.cli.queue.add import RECIPES
+from fairlane.intake import recipes
+from fairlane.model.errors import FairlaneError, Invalid
+from fairlane.service import projects
+from fairlane.service.grouping.recipes import add_recipe
+from fairlane.service.operations import calls
 from tests.acceptance.commands import ROOT
 
 
@@ -43,7 +43,7 @@ def test_full_is_research_plan_implement_review(office):
     assert steps[0].meta == {"recipe": "full", "step": "research"}
     folder = office.desk.home / "artifacts"
     assert f"{folder}/t1-research/research.md" in steps[1].prompt
-    assert "branch fairlead/t1-implement," in steps[3].prompt
+    assert "branch fairlane/t1-implement," in steps[3].prompt
     assert all("Log in with a passkey" in step.prompt for step in steps)
     with office.desk.store.read() as reading:
         assert reading.groups()["t1"].title == "Log in with a passkey"
@@ -80,7 +80,7 @@ def test_the_homes_recipe_goes_before_the_repositorys_and_that_before_ours(offic
     repo.mkdir()
     projects.add_project(office.desk, "web", {"repo": str(repo), "prefix": "web-"})
     step = '[[step]]\nname = "{}"\nprompt = "{{prompt}}"\n'
-    write(repo / ".fairlead" / "recipes", "fix", step.format("there"))
+    write(repo / ".fairlane" / "recipes", "fix", step.format("there"))
     assert add(office, "fix", project="web") == ["t1-there"]
     assert add(office, "fix", id="web-1") == ["web-1-there"]
     assert add(office, "fix") == ["t2-implement", "t2-review"]
@@ -130,7 +130,7 @@ def test_placeholders(office):
     write(office.desk.home / "recipes", "r", text)
     add(office, "r", id="x", prompt="Use {braces}\nand more", title="T")
     assert task(office, "x-b").prompt == (
-        "{keep} T x-b x-a fairlead/x-a x-a: Use {braces}\nand more"
+        "{keep} T x-b x-a fairlane/x-a x-a: Use {braces}\nand more"
     )
 
 
@@ -140,13 +140,13 @@ def test_placeholders(office):
         ("ful", {}, "there is no recipe 'ful'", "Did you mean 'full'?"),
         ("../x", {}, "not a recipe name: '../x'", ""),
         ("full", {"command": ["make"]}, "a recipe gives each step its prompt", ""),
-        ("full", {"prompt": " "}, "a recipe needs a prompt", "Write it: fairlead add"),
+        ("full", {"prompt": " "}, "a recipe needs a prompt", "Write it: fairlane add"),
         ("full", {"prio": 3}, "step research: unknown field 'prio'", "Did you mean"),
         ("full", {"project": "none"}, "step research: there is no project 'none'", ""),
     ],
 )
 def test_what_does_not_fit_changes_nothing(office, recipe, given, message, hint):
-    with pytest.raises(FairleadError) as refused:
+    with pytest.raises(FairlaneError) as refused:
         add(office, recipe, **given)
     assert message in refused.value.message
     assert refused.value.hint.startswith(hint)

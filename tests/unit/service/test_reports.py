@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fairlead.model.instant import HOUR, MINUTE, SECOND
-from fairlead.service import leases, projects, queue
-from fairlead.service.ending import Report
-from fairlead.service.reports.stats import stats
-from fairlead.service.reports.status import status
-from fairlead.service.reports.summary import summary
+from fairlane.model.instant import HOUR, MINUTE, SECOND
+from fairlane.service import leases, projects, queue
+from fairlane.service.ending import Report
+from fairlane.service.reports.stats import stats
+from fairlane.service.reports.status import status
+from fairlane.service.reports.summary import summary
 
 KEYS = (
     "paused", "capacity", "queued", "parked", "running", "by_hold", "pools", "budgets", "warnings",

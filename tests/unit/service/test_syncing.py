@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.model.errors import Invalid, NotFound
-from fairlead.model.instant import MINUTE
-from fairlead.service import leases, tasks, whys
-from fairlead.service.reports import status
-from fairlead.service.sourcing import syncing
+from fairlane.model.errors import Invalid, NotFound
+from fairlane.model.instant import MINUTE
+from fairlane.service import leases, tasks, whys
+from fairlane.service.reports import status
+from fairlane.service.sourcing import syncing
 from tests.unit.desks import TestDesk
 
 
@@ -136,10 +136,10 @@ def test_one_source_is_named_by_its_type_or_path(tmp_path: Path) -> None:
 def test_nothing_is_configured(tmp_path: Path) -> None:
     office = TestDesk(tmp_path)
     document = syncing.sync(office.desk)
-    assert document == {"schema": "fairlead/1", "dry_run": False, "sources": [], "warnings": []}
+    assert document == {"schema": "fairlane/1", "dry_run": False, "sources": [], "warnings": []}
     with pytest.raises(NotFound) as caught:
         syncing.sync(office.desk, "cards")
-    assert caught.value.hint == "Add a [[source]] to fairlead.toml in the home folder."
+    assert caught.value.hint == "Add a [[source]] to fairlane.toml in the home folder."
 
 
 def test_what_reads_files_can_be_fed_by_a_program(tmp_path: Path) -> None:

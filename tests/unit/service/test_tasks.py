@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.lifecycle.transitions import IllegalTransition
-from fairlead.model.errors import Invalid, NotFound, Refused
-from fairlead.model.instant import MINUTE, SECOND
-from fairlead.service import projects, queue, tasks
+from fairlane.lifecycle.transitions import IllegalTransition
+from fairlane.model.errors import Invalid, NotFound, Refused
+from fairlane.model.instant import MINUTE, SECOND
+from fairlane.service import projects, queue, tasks
 
 
 def listed(office, **filters):
@@ -165,7 +165,7 @@ def test_show_tells_everything_but_the_values_of_env(office):
 def test_an_unknown_task_is_named(office, call):
     with pytest.raises(NotFound, match="there is no task 'x'") as refused:
         call(office.desk)
-    assert refused.value.hint == "`fairlead list` shows what there is."
+    assert refused.value.hint == "`fairlane list` shows what there is."
 
 
 def test_cancel_queued_and_in_flight(office):

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.intake.sources import cards, source_named
-from fairlead.intake.sources.base import Found, Told, Where
-from fairlead.model.errors import Refused, TryLater
-from fairlead.service import leases, tasks
-from fairlead.service.sourcing import telling
-from fairlead.service.sourcing.remembered import remember, source_key
+from fairlane.intake.sources import cards, source_named
+from fairlane.intake.sources.base import Found, Told, Where
+from fairlane.model.errors import Refused, TryLater
+from fairlane.service import leases, tasks
+from fairlane.service.sourcing import telling
+from fairlane.service.sourcing.remembered import remember, source_key
 from tests.unit.desks import TestDesk
 
 CARD = "---\nowner: ann\nagent_flow: code\nagent_status:\n---\n# Mend the fence\n"
@@ -44,7 +44,7 @@ class Farm:
 
     def history(self, name: str) -> list[str]:
         text = (self.folder / f"{name}.md").read_text()
-        return [line.rpartition(": ")[2] for line in text.splitlines() if "Fairlead" in line]
+        return [line.rpartition(": ")[2] for line in text.splitlines() if "Fairlane" in line]
 
 
 @pytest.fixture

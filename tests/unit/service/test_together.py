@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.model.errors import FairleadError
-from fairlead.service import leases
-from fairlead.service.ending import Report
-from fairlead.service.operations import together
-from fairlead.service.queue import pause
+from fairlane.model.errors import FairlaneError
+from fairlane.service import leases
+from fairlane.service.ending import Report
+from fairlane.service.operations import together
+from fairlane.service.queue import pause
 from tests.unit.desks import TestDesk
 
 SITUATIONS = {
@@ -48,9 +48,9 @@ def test_requests_that_came_together_are_answered_as_one_after_the_other(
     assert together.lease_each(second.desk, limits, "box", ()) == alone
 
 
-def ends(answers: list[dict[str, Any] | FairleadError]) -> list[str]:
+def ends(answers: list[dict[str, Any] | FairlaneError]) -> list[str]:
     return [
-        each.error_code if isinstance(each, FairleadError) else each.get("code", each["status"])
+        each.error_code if isinstance(each, FairlaneError) else each.get("code", each["status"])
         for each in answers
     ]
 

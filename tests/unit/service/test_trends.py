@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.instant import HOUR, MINUTE, SECOND, show_instant
-from fairlead.service import projects, queue
-from fairlead.service.looking import preview
-from fairlead.service.reports import timeline, trends, upcoming
-from fairlead.service.reports.shares import share_rows
+from fairlane.model.instant import HOUR, MINUTE, SECOND, show_instant
+from fairlane.service import projects, queue
+from fairlane.service.looking import preview
+from fairlane.service.reports import timeline, trends, upcoming
+from fairlane.service.reports.shares import share_rows
 from tests.unit.desks import NOON
 
 

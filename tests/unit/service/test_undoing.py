@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.intake.sources.base import Found, LeftOut, Standing
-from fairlead.model.errors import NotFound, Refused
-from fairlead.model.instant import DAY
-from fairlead.service import queue, tasks
-from fairlead.service.sourcing.undo import undo
+from fairlane.intake.sources.base import Found, LeftOut, Standing
+from fairlane.model.errors import NotFound, Refused
+from fairlane.model.instant import DAY
+from fairlane.service import queue, tasks
+from fairlane.service.sourcing.undo import undo
 from tests.unit.service.test_importing import bring, conflicts, created, hold, item, task
 
 CLOSED = {"standing": Standing.CLOSED}

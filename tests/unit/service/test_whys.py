@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.model.instant import MINUTE
-from fairlead.service.whys import why
+from fairlane.model.instant import MINUTE
+from fairlane.service.whys import why
 
 
 def proposals(office, task):

@@ -8,12 +8,12 @@ from fnmatch import fnmatch
 
 import pytest
 
-from fairlead.model.lane import LaneKey
-from fairlead.model.task import Status
-from fairlead.store.base import Filter
-from fairlead.store.sqlite import migrate
-from fairlead.store.sqlite.queries import HERE, migrations, queries
-from fairlead.store.sqlite.reading import SqliteReading
+from fairlane.model.lane import LaneKey
+from fairlane.model.task import Status
+from fairlane.store.base import Filter
+from fairlane.store.sqlite import migrate
+from fairlane.store.sqlite.queries import HERE, migrations, queries
+from fairlane.store.sqlite.reading import SqliteReading
 
 #: Every table whose rows grow with the work; nothing that is asked often reads all of one.
 GROWS = ("tasks", "attempts", "events", "decisions", "needs", "usage")

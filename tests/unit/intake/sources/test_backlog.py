@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.intake.sources import backlog
-from fairlead.intake.sources.base import Found, Where
-from fairlead.model.errors import Invalid
+from fairlane.intake.sources import backlog
+from fairlane.intake.sources.base import Found, Where
+from fairlane.model.errors import Invalid
 from tests.conformance.samples.backlog import make
 
 

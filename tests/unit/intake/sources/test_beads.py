@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.intake.sources import beads
-from fairlead.intake.sources.base import Collection, Found, Item, Standing, Told, Where, Writable
-from fairlead.model.errors import Invalid, Refused, TryLater
-from fairlead.service.sourcing.importing import Wish, bring_in
+from fairlane.intake.sources import beads
+from fairlane.intake.sources.base import Collection, Found, Item, Standing, Told, Where, Writable
+from fairlane.model.errors import Invalid, Refused, TryLater
+from fairlane.service.sourcing.importing import Wish, bring_in
 from tests.conformance.samples.beads import bead, calls, edges, known, stand_in
 
 
@@ -329,12 +329,12 @@ def test_a_bead_is_claimed_and_closed_and_nothing_else(tmp_path):
         )
         assert beads.write(where, [told(status, last)]) == []
         last = status
-    reason = "Done by Fairlead as task gt-abc"
+    reason = "Done by Fairlane as task gt-abc"
     assert [call for call in calls(tmp_path) if call[2] != "show"] == [
-        ["fairlead", str(tmp_path), "update", "gt-abc", "--claim"],
-        ["fairlead", str(tmp_path), "close", "gt-abc", "--reason", reason],
+        ["fairlane", str(tmp_path), "update", "gt-abc", "--claim"],
+        ["fairlane", str(tmp_path), "close", "gt-abc", "--reason", reason],
     ]
-    told_of = {"status": "closed", "assignee": "fairlead", "close_reason": reason}
+    told_of = {"status": "closed", "assignee": "fairlane", "close_reason": reason}
     assert known(tmp_path)["gt-abc"] == row | told_of
 
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.intake.sources import cards
-from fairlead.intake.sources.base import Standing, Told, Where, Writable
-from fairlead.model.errors import Invalid, Refused
-from fairlead.model.instant import DAY, parse_instant
+from fairlane.intake.sources import cards
+from fairlane.intake.sources.base import Standing, Told, Where, Writable
+from fairlane.model.errors import Invalid, Refused
+from fairlane.model.instant import DAY, parse_instant
 
 NOW = parse_instant("2026-01-30T12:00:00Z")
 CARD = """---
@@ -227,9 +227,9 @@ def test_telling_changes_the_status_and_adds_history_and_nothing_else(tmp_path):
     assert [line for line in diff if not line.startswith("@@")] == [
         "-agent_status: idle",
         "+agent_status: succeeded",
-        "+- 2026-01-30 - Fairlead: queued",
-        "+- 2026-01-31 - Fairlead: running",
-        "+- 2026-02-02 - Fairlead: succeeded",
+        "+- 2026-01-30 - Fairlane: queued",
+        "+- 2026-01-31 - Fairlane: running",
+        "+- 2026-02-02 - Fairlane: succeeded",
     ]
     assert git("status", "--short") == f" M {PHASE}/backlog/login.md\n"
     assert path.stat().st_mode & 0o777 == 0o644
@@ -240,7 +240,7 @@ def test_a_parked_task_says_why_in_one_line(tmp_path):
     cards.write(Where(tmp_path), [told("parked", "running", reason="failed: exit 1\n\x1b[31mno")])
     text = path.read_text()
     assert "agent_status: failed\n" in text
-    assert text.endswith("- 2026-01-30 - Fairlead: failed - failed: exit 1 [31mno\n")
+    assert text.endswith("- 2026-01-30 - Fairlane: failed - failed: exit 1 [31mno\n")
 
 
 @pytest.mark.parametrize("by_hand", ["idle", "succeeded", "canceled"])
@@ -274,7 +274,7 @@ def test_a_card_without_history_gets_one(tmp_path):
     before = path.read_bytes()
     cards.write(Where(tmp_path), [told("queued")])
     expected = before.replace(b"agent_status: idle", b"agent_status: queued")
-    assert path.read_bytes() == expected + b"\r\nHistory:\r\n- 2026-01-30 - Fairlead: queued\r\n"
+    assert path.read_bytes() == expected + b"\r\nHistory:\r\n- 2026-01-30 - Fairlane: queued\r\n"
     assert only(tmp_path).record["prompt"].endswith("Notes:\nNone.")
 
 
@@ -282,7 +282,7 @@ def test_history_in_the_middle_grows_where_it_stands(tmp_path):
     text = CARD.replace("Notes:\n", "Later:\n").replace("Summary:", "History:\n\nSummary:", 1)
     path = put(tmp_path, f"{PHASE}/login.md", text.split("\nHistory:\n- ")[0])
     cards.write(Where(tmp_path), [told("queued")])
-    assert "History:\n- 2026-01-30 - Fairlead: queued\n\nSummary:\n" in path.read_text()
+    assert "History:\n- 2026-01-30 - Fairlane: queued\n\nSummary:\n" in path.read_text()
 
 
 def test_a_card_that_is_gone_is_not_told(tmp_path):
@@ -300,7 +300,7 @@ def test_what_cannot_be_told_is_named(tmp_path):
 BODIES = st.lists(
     st.sampled_from(
         ["", "Text.", "# Title", "Summary:", "History:", "## History", "Notes:", "- [ ] do", "```",
-         "- 2026-01-01 - by hand", "- 2026-01-01 - Fairlead: running", "  History:", "---"]
+         "- 2026-01-01 - by hand", "- 2026-01-01 - Fairlane: running", "  History:", "---"]
     ),
     max_size=10,
 )  # fmt: skip
@@ -327,5 +327,5 @@ def test_whatever_is_told_lines_are_added_and_none_is_lost(body, end, mark, ends
         added = list((Counter(now[4:]) - Counter(lines[4:])).elements())
         assert not Counter(lines[4:]) - Counter(now[4:])
         ours = [line for line in added if line not in ("", "History:")]
-        assert sorted(ours) == sorted(f"- 2026-01-30 - Fairlead: {each}" for each in said)
+        assert sorted(ours) == sorted(f"- 2026-01-30 - Fairlane: {each}" for each in said)
         assert only(Path(folder)).record == before.record

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.intake.sources import github
-from fairlead.intake.sources.base import Found, Where
-from fairlead.model.errors import Invalid, TryLater
+from fairlane.intake.sources import github
+from fairlane.intake.sources.base import Found, Where
+from fairlane.model.errors import Invalid, TryLater
 from tests.conformance.samples.github import URL, issue, issues, named, stand_in
 
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from fairlead.intake.sources import jsonl, names, source_named
-from fairlead.intake.sources.base import Item, Standing, Where
-from fairlead.model.errors import Invalid
+from fairlane.intake.sources import jsonl, names, source_named
+from fairlane.intake.sources.base import Item, Standing, Where
+from fairlane.model.errors import Invalid
 
 
 def read(*lines: object) -> tuple[Item, ...]:
@@ -105,10 +105,10 @@ def plugin(tmp_path, monkeypatch):
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: todo-source\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        "[fairlead.sources]\ntodo = todo_source\nbroken = todo_source:NOTHING\n"
+        "[fairlane.sources]\ntodo = todo_source\nbroken = todo_source:NOTHING\n"
     )
     (folder / "todo_source.py").write_text(
-        "from fairlead.intake.sources.base import Found, Item\n"
+        "from fairlane.intake.sources.base import Found, Item\n"
         "NOTHING = 7\n"
         "def read(where):\n"
         "    return Found((Item('one', {'title': 'From elsewhere'}),))\n"

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.intake.outline import as_name
-from fairlead.intake.sources import source_named
-from fairlead.intake.sources.base import Found, Where
-from fairlead.model.errors import Invalid
-from fairlead.model.names import is_name
+from fairlane.intake.outline import as_name
+from fairlane.intake.sources import source_named
+from fairlane.intake.sources.base import Found, Where
+from fairlane.model.errors import Invalid
+from fairlane.model.names import is_name
 
 WORDS = st.sampled_from(
     ["id", "title", "status", "tasks", "subtasks", "dependencies", "priority", "number", "url",

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.intake.sources import queue_json
-from fairlead.intake.sources.base import Standing, Told, Where
-from fairlead.model.errors import Invalid
-from fairlead.model.instant import SECOND, parse_instant
+from fairlane.intake.sources import queue_json
+from fairlane.intake.sources.base import Standing, Told, Where
+from fairlane.model.errors import Invalid
+from fairlane.model.instant import SECOND, parse_instant
 
 NOON = parse_instant("2026-01-30T12:00:00Z")
 OLD = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.intake.sources import spec_kit
-from fairlead.intake.sources.base import Found, Where
-from fairlead.model.errors import Invalid
+from fairlane.intake.sources import spec_kit
+from fairlane.intake.sources.base import Found, Where
+from fairlane.model.errors import Invalid
 
 
 def read(text: str) -> Found:

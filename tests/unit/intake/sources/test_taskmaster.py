@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.intake.sources import taskmaster
-from fairlead.intake.sources.base import Found, Item, Where
-from fairlead.model.errors import Invalid
+from fairlane.intake.sources import taskmaster
+from fairlane.intake.sources.base import Found, Item, Where
+from fairlane.model.errors import Invalid
 
 
 def read(document: Any) -> Found:

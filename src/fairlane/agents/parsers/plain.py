@@ -1,0 +1,42 @@
+"""Programs that print what they like: the exit code is the verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlane.agents.contract import Seen, Verdict
+from fairlane.agents.records import last_line, one_line
+from fairlane.agents.verdicts import by_exit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fairlane.agents.contract import FinalRecord
+    from fairlane.lifecycle.usage import Tokens
+    from fairlane.model.instant import Instant
+
+
+class PlainParser:
+    """Every line is text; the last one is the summary."""
+
+    FINAL: tuple[FinalRecord, ...] = ()
+
+    def __init__(self, baseline: Tokens | None = None) -> None:
+        self.last = ""
+
+    def line(self, text: str) -> Iterator[Seen]:
+        """The line as text."""
+        shown = one_line(text)
+        if shown:
+            self.last = shown
+            yield Seen("text", shown)
+
+    def verdict(
+        self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
+    ) -> Verdict:
+        """Exit 0 is success; the last line, of standard error if it failed, is the summary."""
+        summary = self.last if exit_code == 0 else last_line(stderr_tail) or self.last
+        return by_exit(exit_code, signal, summary=summary)
+
+
+READER = PlainParser

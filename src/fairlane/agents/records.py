@@ -1,0 +1,100 @@
+"""Reading what programs print: JSON lines of any quality, numbers, texts of any length."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from fairlane.lifecycle.usage import Tokens
+from fairlane.model.instant import Micros
+
+#: A longer line is not read: it is some file's content, never a final record.
+LINE_MAX = 8 * 1024 * 1024
+DETAIL_MAX = 300
+SUMMARY_MAX = 4_000
+#: No attempt uses more; a greater number is a mistake of the program.
+COUNT_MAX = 10**15
+
+_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def record(line: str) -> dict[str, Any] | None:
+    """The JSON object of a line; None: it is none, or too long to be one that matters."""
+    text = line.strip("\ufeff \t\r\n\0")
+    if not text.startswith("{") or len(text) > LINE_MAX:
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def table(value: object, *keys: str) -> dict[str, Any]:
+    """The object at the end of a path of keys; empty where there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def text(value: object) -> str:
+    """A text, or nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def count(value: object) -> int:
+    """A whole number that can be counted, else 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    if value != value or not 0 <= value <= COUNT_MAX:
+        return 0
+    return int(value)
+
+
+def micro_dollars(value: object) -> int | None:
+    """Dollars as micro-dollars; None: not said."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if value != value or not 0 <= value <= COUNT_MAX / 1_000_000:
+        return None
+    return round(value * 1_000_000)
+
+
+def micros(seconds: object) -> Micros | None:
+    """Seconds as microseconds; None: not said."""
+    return micro_dollars(seconds)
+
+
+def session_id(value: object) -> str | None:
+    """A session's id, if it looks like one: it goes into a command line later."""
+    return value if isinstance(value, str) and _SESSION.fullmatch(value) else None
+
+
+def one_line(value: object, most: int = DETAIL_MAX) -> str:
+    """A text as one clean line."""
+    flat = " ".join(words(value, 4 * most).split())
+    return flat if len(flat) <= most else flat[: most - 1] + "…"
+
+
+def words(value: object, most: int = SUMMARY_MAX) -> str:
+    """A text that can be shown: no control signs, nothing beyond its length."""
+    shown = _CONTROLS.sub("", _ESCAPES.sub("", text(value)[: 4 * most]))
+    shown = shown.encode("utf-8", "replace").decode("utf-8").strip()
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def last_line(tail: str) -> str:
+    """The last line of standard error that says something."""
+    for line in reversed(tail[-64_000:].splitlines()):
+        shown = one_line(line)
+        if shown:
+            return shown
+    return ""
+
+
+def plus(one: Tokens, other: Tokens) -> Tokens:
+    """The sum, counter by counter."""
+    return Tokens(*(a + b for a, b in zip(one, other, strict=True)))

@@ -1,0 +1,316 @@
+"""The durable queue as one object: every verb is a method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from fairlane.app import is_url, open_desk, open_remote
+from fairlane.model.errors import Invalid
+from fairlane.model.instant import show_instant
+from fairlane.service import operations
+
+if TYPE_CHECKING:
+    from fairlane.clock import Clock
+    from fairlane.model.instant import Instant
+    from fairlane.service.desk import Desk
+
+#: What every verb gives: what `--json` prints.
+Document: TypeAlias = dict[str, Any]
+#: Totals of an attempt so far, by counter; a bare number is output.
+Used: TypeAlias = Mapping[str, int] | int | None
+#: A length back such as `12h`, a time, or an instant.
+When: TypeAlias = "str | Instant | None"
+
+
+class Fairlane:
+    """The durable queue as one object: every verb is a method and gives the same document.
+
+    `home` is a folder, which is made if it is missing, or the URL of a server; without one it is
+    the user's own folder. A server wants a `token`: `FAIRLANE_TOKEN`, or the one of that folder.
+    """
+
+    def __init__(
+        self,
+        home: str | Path | None = None,
+        *,
+        db: str | None = None,
+        clock: Clock | None = None,
+        token: str | None = None,
+    ) -> None:
+        self._desk, self._remote = None, None
+        if is_url(home):
+            if db is not None or clock is not None:
+                raise Invalid("db and clock are of a home folder", "Leave them out with a URL.")
+            self._remote = open_remote(str(home), token)
+        else:
+            self._desk = open_desk(None if home is None else Path(home), db, clock)
+
+    @property
+    def desk(self) -> Desk:
+        """What the verbs work with in a home folder."""
+        if self._desk is None:
+            raise Invalid("a server has its desk for itself", "Give a home folder.")
+        return self._desk
+
+    def __enter__(self) -> Fairlane:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing more is asked of it."""
+        if self._remote is not None:
+            self._remote.close()
+        else:
+            self.desk.store.close()
+
+    def ask(self, name: str, /, **arguments: Any) -> Document:
+        """An operation by its name, here or at the server."""
+        if self._remote is not None:
+            return self._remote.ask(name, **arguments)
+        return operations.answer(self.desk, name, **arguments)
+
+    # Work comes in.
+
+    def add(
+        self,
+        work: str | Mapping[str, Any] | Iterable[Mapping[str, Any]],
+        *,
+        again: bool = False,
+        force: bool = False,
+        chain: bool = False,
+        recipe: str | None = None,
+        dry_run: bool = False,
+        **values: Any,
+    ) -> Document:
+        """A prompt, a task, or many; `values` are the fields of tasks that do not give them."""
+        records = [{"prompt": work}] if isinstance(work, str) else work
+        many = [records] if isinstance(records, Mapping) else list(records)
+        return self.ask(
+            "add", tasks=many, defaults=values, again=again, force=force, chain=chain,
+            recipe=recipe, dry_run=dry_run,
+        )  # fmt: skip
+
+    def import_from(self, source: str, path: str | Path, *ids: str, **wishes: Any) -> Document:
+        """What a source has becomes tasks: `project`, `group`, `force`, `dry_run`, `strict`.
+
+        It reads files of this machine, so that a server cannot be asked.
+        """
+        from fairlane.intake.sources.base import Where
+        from fairlane.service.sourcing.importing import Wish, bring_in
+
+        where = Where(Path(path), home=self.desk.home)
+        return bring_in(self.desk, source, where, Wish(ids, **wishes))
+
+    def undo(self, number: int | None = None, *, dry_run: bool = False) -> Document:
+        """Take back an import that has not started; by default the last one."""
+        from fairlane.service.sourcing.undo import undo
+
+        return undo(self.desk, number, dry_run)
+
+    def edit(self, *ids: str, **changes: Any) -> Document:
+        """Change tasks that have not started."""
+        return self.ask("edit", ids=ids, changes=changes)
+
+    def cancel(
+        self, *ids: str, tree: bool = False, group: str | None = None, reason: str = ""
+    ) -> Document:
+        """Cancel tasks, their descendants, or a group."""
+        return self.ask("cancel", ids=ids, tree=tree, group=group, reason=reason)
+
+    def retry(self, *ids: str) -> Document:
+        """Put parked tasks back; start those in backoff at once."""
+        return self.ask("retry", ids=ids)
+
+    # What there is, and why.
+
+    def list(self, *, after: int = 0, **filters: Any) -> Document:
+        """Tasks: `project`, `kind`, `status`, `group`, `held_by`, `after`, `limit`."""
+        return self.ask("list", cursor=after, **filters)
+
+    def show(self, task: str) -> Document:
+        """One task whole."""
+        return self.ask("show", task=task)
+
+    def logs(self, task: str, **which: Any) -> Document:
+        """What an attempt printed: `attempt`, `stream`, `offset`, `limit`."""
+        return self.ask("logs", task=task, **which)
+
+    def plan(self) -> Document:
+        """What a cycle would start now; changes nothing."""
+        return self.ask("plan")
+
+    def why(self, task: str) -> Document:
+        """Why a task does not start, and what would start it."""
+        return self.ask("why", task=task)
+
+    def status(self) -> Document:
+        """How things stand now."""
+        return self.ask("status")
+
+    def summary(self, since: When = None) -> Document:
+        """What happened since then."""
+        return self.ask("summary", since=_when(since))
+
+    def stats(self, since: When = None) -> Document:
+        """Shares, waits, durations and estimates since then."""
+        return self.ask("stats", since=_when(since))
+
+    def events(
+        self, after: int | None = None, *, task: str | None = None, limit: int = 1000
+    ) -> Document:
+        """Events after a number, or the newest."""
+        return self.ask("events", cursor=after, task=task, limit=limit)
+
+    def follow(self, after: int = 0, *, task: str | None = None) -> Iterator[Document]:
+        """Every event after a number, and those that come, as long as somebody asks."""
+        if self._remote is not None:
+            return self._remote.events(after, task)
+        from fairlane.service.reports import events
+
+        return events.follow(self.desk, after, task)
+
+    def decisions(self, after: int = 0, *, limit: int = 100) -> Document:
+        """Recorded plans in short."""
+        return self.ask("decisions", cursor=after, limit=limit)
+
+    def replay(self, number: int, *, planner: str = "lanes") -> Document:
+        """Plan a recorded decision again; every difference is named."""
+        return self.ask("replay", number=number, planner=planner)
+
+    # The queue and its rules.
+
+    def pause(self, scope: str = "all", reason: str = "") -> Document:
+        """Nothing in the scope starts."""
+        return self.ask("pause", scope=scope, reason=reason)
+
+    def resume(self, scope: str = "all") -> Document:
+        """The scope may start again."""
+        return self.ask("resume", scope=scope)
+
+    def clear(self, scope: str = "all", *, dry_run: bool = False) -> Document:
+        """Cancel the queued tasks of a scope."""
+        return self.ask("clear", scope=scope, dry_run=dry_run)
+
+    def policy(self) -> Document:
+        """The policy in force, each key with where its value came from."""
+        return self.ask("policy_show")
+
+    def set_policy(self, changes: Mapping[str, Any]) -> Document:
+        """Change keys of the policy, such as {"caps.all": 8}; all of them, or none."""
+        return self.ask("policy_set", changes=changes)
+
+    # The pull protocol.
+
+    def lease(
+        self,
+        limit: int | None = None,
+        *,
+        worker: str | None = None,
+        labels: Sequence[str] = (),
+        wait: str | float | None = None,
+    ) -> Document:
+        """Take what may start now, at most `limit`; with `wait`, until there is something."""
+        return self.ask("lease", limit=limit, worker=worker, labels=labels, wait=wait)
+
+    def heartbeat(self, lease: str) -> Document:
+        """Renew a lease."""
+        return self.ask("heartbeat", lease=lease)
+
+    def report(
+        self, lease: str, *, tokens: Used = None, cost: float | None = None, note: str = ""
+    ) -> Document:
+        """Tell what an attempt has used so far, and how far it is."""
+        return self.ask("report", lease=lease, tokens=tokens, cost=cost, note=note)
+
+    def complete(
+        self,
+        lease: str,
+        *,
+        tokens: Used = None,
+        cost: float | None = None,
+        result: dict[str, Any] | None = None,
+    ) -> Document:
+        """The work is done."""
+        return self.ask("complete", lease=lease, tokens=tokens, cost=cost, result=result)
+
+    def release(
+        self,
+        lease: str,
+        outcome: str = "released",
+        *,
+        reason: str = "",
+        tokens: Used = None,
+        cost: float | None = None,
+        retry_after: str | float | None = None,
+        resets_at: When = None,
+    ) -> Document:
+        """Give a lease back: untouched, failed, throttled, …"""
+        told = {"reason": reason, "tokens": tokens, "cost": cost, "retry_after": retry_after}
+        return self.ask("release", lease=lease, outcome=outcome, resets_at=_when(resets_at), **told)
+
+    def reclaim(self) -> Document:
+        """End what has expired."""
+        return self.ask("reclaim")
+
+    # Projects, groups, pools, workers.
+
+    def projects(self) -> Document:
+        """Every project."""
+        return self.ask("project_list")
+
+    def show_project(self, name: str) -> Document:
+        """One project."""
+        return self.ask("project_show", name=name)
+
+    def add_project(self, name: str, **values: Any) -> Document:
+        """A new project."""
+        return self.ask("project_add", name=name, values=values)
+
+    def set_project(self, name: str, **values: Any) -> Document:
+        """Change a project."""
+        return self.ask("project_set", name=name, values=values)
+
+    def remove_project(self, name: str) -> Document:
+        """Take a project away."""
+        return self.ask("project_remove", name=name)
+
+    def groups(self) -> Document:
+        """Every group with its progress."""
+        return self.ask("group_list")
+
+    def show_group(self, name: str) -> Document:
+        """One group: how far it is, and what holds it up."""
+        return self.ask("group_show", name=name)
+
+    def add_group(self, name: str, **values: Any) -> Document:
+        """A new group: `parent`, `priority`, `title`; with a `tree` its tasks and groups too."""
+        return self.ask("group_add", name=name, **values)
+
+    def set_group(self, name: str, **values: Any) -> Document:
+        """Change a group's parent or priority."""
+        return self.ask("group_set", name=name, values=values)
+
+    def pools(self) -> Document:
+        """Every pool with its cooldown."""
+        return self.ask("pool_list")
+
+    def show_pool(self, name: str) -> Document:
+        """One pool."""
+        return self.ask("pool_show", name=name)
+
+    def workers(self) -> Document:
+        """Every worker with its slots."""
+        return self.ask("worker_list")
+
+    def show_worker(self, name: str) -> Document:
+        """One worker."""
+        return self.ask("worker_show", name=name)
+
+
+def _when(when: When) -> str | None:
+    """An instant as a server reads it."""
+    return show_instant(when) if isinstance(when, int) else when

@@ -1,0 +1,207 @@
+"""What goes to the screen: one JSON document, or aligned text with colour on a terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import textwrap
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND, Instant, Micros, show_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fairlane.model.errors import FairlaneError
+
+#: Everything that could move a cursor, recolour or reorder a terminal's text.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: The same, where JSON would let it through.
+_RAW_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: The part of an instant that people do not read.
+_FRACTION = re.compile(r"(T\d\d:\d\d:\d\d)\.\d+Z")
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+WIDTH_MIN, WIDTH_MAX, LAST_COLUMN_MIN = 40, 100, 24
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """One document on standard output."""
+    import json
+
+    write(json_safe(json.dumps(document, indent=2, ensure_ascii=False)) + "\n")
+
+
+def json_safe(text: str) -> str:
+    """JSON in which nothing can move a cursor."""
+    return _RAW_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def print_error(error: FairlaneError, as_json: bool) -> int:
+    """An error where it belongs; the exit code is returned."""
+    if as_json:
+        print_json(error.document())
+        return error.exit_code
+    lines = [safe(line) for line in error.message.splitlines()] or [""]
+    hints = [safe(line) for line in error.hint.splitlines()]
+    hint = "\nhint: " + "\n      ".join(hints) if hints else ""
+    label = paint("error:", "red", stream=sys.stderr)
+    print(f"{label} " + "\n       ".join(lines) + hint, file=sys.stderr)
+    return error.exit_code
+
+
+def warn(message: str) -> None:
+    """A warning on standard error."""
+    print(f"{paint('warning:', 'yellow', stream=sys.stderr)} {safe(message)}", file=sys.stderr)
+
+
+def write(text: str) -> None:
+    """Text on standard output; what its encoding cannot show is escaped."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def safe(text: object) -> str:
+    """Text of users with control characters made visible: an escape becomes `\\x1b`."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
+
+
+def has_colour(stream: Any = None) -> bool:
+    """Colour only on a terminal, and never against the user's wish."""
+    stream = sys.stdout if stream is None else stream
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(stream.isatty())
+
+
+def paint(text: str, *styles: str, stream: Any = None) -> str:
+    """Text in a style, where there is colour."""
+    if not text or not has_colour(stream):
+        return text
+    return f"\x1b[{';'.join(_CODES[style] for style in styles)}m{text}\x1b[0m"
+
+
+def width() -> int:
+    """Columns to fill; the same for everybody who is not a terminal."""
+    told = os.environ.get("COLUMNS", "")
+    try:
+        columns = int(told) if told.isdigit() else os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        columns = WIDTH_MAX
+    return min(WIDTH_MAX, max(WIDTH_MIN, columns or WIDTH_MAX))
+
+
+def wrapped(text: str, indent: int, first: str = "") -> str:
+    """A paragraph that fits the width; `first` stands in the place of the first indent."""
+    lead = first or " " * indent
+    return textwrap.fill(
+        text,
+        width(),
+        initial_indent=lead,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def cells(text: str) -> int:
+    """How many columns a text takes."""
+    return sum(
+        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
+        for letter in text
+    )
+
+
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    right: Sequence[int] = (),
+    tint: Mapping[str, str] | None = None,
+) -> str:
+    """Columns that stand under each other; those in `right` are numbers; the last one wraps.
+
+    A cell whose text is in `tint` has that colour, except in the last column.
+    """
+    texts = [[safe(cell) for cell in row] for row in rows]
+    widths = [max(cells(row[at]) for row in [list(head), *texts]) for at in range(len(head))]
+    start = 2 + sum(each + 2 for each in widths[:-1])
+    lines = [paint(_line(head, widths, right).rstrip(), "dim")]
+    for row in texts:
+        fixed = _line(row[:-1], widths, right, tint) + "  "
+        if row[-1] and width() - start < min(cells(row[-1]), LAST_COLUMN_MIN):
+            lines += [fixed, wrapped(row[-1], 5)]  # too narrow: it gets a line of its own
+        else:
+            text = wrapped(row[-1], start, " " * start)[start:] if row[-1] else ""
+            lines.append(fixed + text)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _line(
+    row: Sequence[str],
+    widths: Sequence[int],
+    right: Sequence[int],
+    tint: Mapping[str, str] | None = None,
+) -> str:
+    padded = []
+    for at, cell in enumerate(row):
+        gap = " " * (widths[at] - cells(cell))
+        shown = paint(cell, tint[cell]) if tint and cell in tint else cell
+        padded.append(gap + shown if at in right else shown + gap)
+    return "  " + "  ".join(padded)
+
+
+def cut(text: str, most: int) -> str:
+    """A text in one line of at most so many columns."""
+    line = first_line(text)
+    if cells(line) <= most:
+        return line
+    while cells(line) > most - 1:
+        line = line[:-1]
+    return line.rstrip() + "…"
+
+
+def about(length: Micros) -> str:
+    """A length as people say it: at most two units, rounded down."""
+    units = (("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND))
+    parts: list[str] = []
+    for name, size in units:
+        count, length = divmod(length, size)
+        if count or parts:
+            parts.append(f"{count}{name}" if count else "")
+        if len(parts) == 2:
+            break
+    return " ".join(part for part in parts if part) or "less than 1s"
+
+
+def until_text(when: Instant, now: Instant) -> str:
+    """`in 5m`, `2h ago`, `now`, `just now`."""
+    if 0 <= now - when < SECOND:
+        return "just now" if when < now else "now"
+    return f"in {about(when - now)}" if when > now else f"{about(now - when)} ago"
+
+
+def relative(when: Instant, now: Instant) -> str:
+    """`in 5m (2026-01-30T12:05:00Z)`, `2h ago (…)`."""
+    return f"{until_text(when, now)} ({in_seconds(show_instant(when))})"
+
+
+def in_seconds(text: str) -> str:
+    """A text of ours whose instants are told without parts of a second."""
+    return _FRACTION.sub(r"\1Z", text)
+
+
+def count(number: int, noun: str) -> str:
+    """`1 task`, `3 tasks`, `no task`."""
+    return f"{number or 'no'} {noun}{'s' if number > 1 else ''}"
+
+
+def first_line(text: str) -> str:
+    """The first line with something in it."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def listed(ids: Sequence[str], total: int | None = None) -> str:
+    """Names with commas, and how many are not named."""
+    rest = 0 if total is None else total - len(ids)
+    return ", ".join(ids) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,151 @@
+"""What people type for times, lengths, counts and money, as exact values."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from fairlane.model.errors import FairlaneError, Invalid, did_you_mean
+from fairlane.model.instant import SECOND, parse_duration, parse_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fairlane.model.instant import Instant, Micros
+
+    _Kind = click.ParamType[Any]
+else:
+    _Kind = click.ParamType
+
+#: The counters of tokens, in the order in which they are kept.
+COUNTERS = ("input", "output", "cache_read", "cache_write")
+#: Most tokens or micro-dollars that one attempt can claim: beyond, it is a mistake.
+COUNT_MAX = 10**15
+#: Tokens by counter.
+Counters: TypeAlias = tuple[int, int, int, int]
+#: A prompt, a result or a note beyond this size is a mistake.
+FILE_BYTES_MAX = 1_000_000
+_COUNT = re.compile(r"[0-9][0-9_]*")
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]{1,6})?")
+
+
+class _Typed(_Kind):
+    """An option whose text one function reads."""
+
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name, self._read = name, read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value, or an error that says how it is written."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._read(value)
+        except FairlaneError as error:
+            self.fail(f"{error.message}. {error.hint}".rstrip(), param, ctx)
+
+
+def count(text: str) -> int:
+    """A whole number of tokens: 1000, 1_000."""
+    number = int(text) if _COUNT.fullmatch(text) else -1
+    if not 0 <= number <= COUNT_MAX:
+        raise Invalid(f"not a count: {text!r}", "Give a whole number such as 12000.")
+    return number
+
+
+def tokens(text: str) -> tuple[int, int, int, int]:
+    """`input=N,output=N,cache_read=N,cache_write=N`; a bare number is output."""
+    if "=" not in text:
+        return (0, count(text), 0, 0)
+    held = dict.fromkeys(COUNTERS, 0)
+    named: set[str] = set()
+    for part in text.split(","):
+        name, _, number = part.strip().partition("=")
+        if name not in held:
+            raise Invalid(f"no counter {name!r}", did_you_mean(name, COUNTERS))
+        if name in named:
+            raise Invalid(f"{name} is given twice", "Give each counter once.")
+        named.add(name)
+        held[name] = count(number)
+    return (held["input"], held["output"], held["cache_read"], held["cache_write"])
+
+
+def dollars(text: str) -> int:
+    """Dollars such as 0.42, as whole micro-dollars."""
+    from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+
+    try:
+        amount = Decimal(text.strip().removeprefix("$"))
+    except InvalidOperation:
+        amount = Decimal(-1)
+    if not amount.is_finite() or not 0 <= amount <= COUNT_MAX // 10**6:
+        raise Invalid(f"not an amount: {text!r}", "Give dollars such as 0.42.")
+    return int((amount * 10**6).to_integral_value(ROUND_HALF_UP))
+
+
+def used(counted: Counters | None, micros: int | None) -> dict[str, Any]:
+    """Tokens and cost as operations take them."""
+    tokens = None if counted is None else dict(zip(COUNTERS, counted, strict=True))
+    return {"tokens": tokens, "cost": None if micros is None else micros / 10**6}
+
+
+def seconds(text: str) -> Micros:
+    """A length: 90 and 1.5 are seconds, 5m is five minutes."""
+    if _SECONDS.fullmatch(text):
+        whole, _, part = text.partition(".")
+        return int(whole) * SECOND + int(part.ljust(6, "0"))
+    return parse_duration(text)
+
+
+def moment(text: str, now: Instant) -> Instant:
+    """A time (RFC 3339), or a length from now on: 2h."""
+    try:
+        return now + parse_duration(text)
+    except Invalid:
+        pass
+    try:
+        return parse_instant(text)
+    except Invalid as error:
+        hint = "Write a time as 2026-01-30T12:00:00Z, or 2h for in two hours."
+        raise Invalid(error.message, hint) from None
+
+
+def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
+    """`k=v` for each, by name."""
+    held: dict[str, str] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise Invalid(f"{option}: not NAME=VALUE: {text!r}", f"Write {option} name=value.")
+        held[name] = value
+    return held
+
+
+def read_text(name: str, what: str = "file", most: int = FILE_BYTES_MAX) -> str:
+    """The text of a file; `-` is standard input."""
+    try:
+        data = sys.stdin.buffer.read(most + 1) if name == "-" else _bytes(name, most)
+    except OSError as error:
+        raise Invalid(f"{name}: cannot be read: {error.strerror}", f"Give a {what}.") from error
+    if len(data) > most:
+        raise Invalid(f"{name}: too long", f"A {what} has at most {most} bytes.")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{name}: not UTF-8 text", f"Give a {what} as text.") from error
+
+
+def _bytes(name: str, most: int) -> bytes:
+    with Path(name).open("rb") as file:
+        return file.read(most + 1)
+
+
+TOKENS = _Typed("COUNTS", tokens)
+DOLLARS = _Typed("USD", dollars)
+SECONDS = _Typed("LENGTH", seconds)
+DURATION = _Typed("LENGTH", parse_duration)
+TIME = _Typed("TIME", parse_instant)

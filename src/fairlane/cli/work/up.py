@@ -1,0 +1,142 @@
+"""`fairlane up`: the daemon."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from threading import Event
+from typing import TYPE_CHECKING
+
+import click
+
+from fairlane.cli.options import Call, common, pass_call
+from fairlane.cli.output import print_json, safe, warn, write
+from fairlane.model.errors import FairlaneError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fairlane.daemon.servant import Servant
+
+#: How long a detached daemon has to come up.
+UP_SECONDS = 20.0
+NOT_SERVED = "no API and no page: pip install 'fairlane[server]'"
+
+
+@click.command("up")
+@click.option("--detach", is_flag=True, help="Return when it runs; its words go to daemon.log.")
+@click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="Of API and page.")
+@click.option("--no-page", is_flag=True, help="Only the API, MCP and metrics.")
+@click.option("--no-server", is_flag=True, help="Neither API nor page.")
+@click.option("--allow-plain-http", is_flag=True, help="Even where others can listen.")
+@common
+@pass_call
+def command(
+    call: Call,
+    detach: bool,
+    port: int | None,
+    no_page: bool,
+    no_server: bool,
+    allow_plain_http: bool,
+) -> None:
+    """Start whatever is added, until `fairlane down`. Agents survive it, and are adopted again.
+
+    The HTTP API and the page are served beside it, at 127.0.0.1 port 7117.
+
+    \b
+    Example:
+      fairlane up --detach
+      fairlane down
+    """
+    if not no_server:
+        _refuse_plain(call, allow_plain_http)
+    more = ["--port", str(port)] if port is not None else []
+    more += ["--no-page"] if no_page else []
+    more += ["--allow-plain-http"] if allow_plain_http else []
+    if detach:
+        pid = _detach(call, [*more, *(["--no-server"] if no_server else [])])
+        _tell(call, pid, None if no_server else not no_page)
+        return
+    from fairlane.daemon.main import Daemon
+
+    with call.desk() as desk:
+        servant = None if no_server else _servant(call, more)
+        look = servant.look if servant else None  # looked at after every cycle, never before one
+        try:
+            Daemon(desk, "up", say=_say, tick=look).run()
+        finally:
+            if servant:
+                servant.close()
+
+
+def _refuse_plain(call: Call, allowed: bool) -> None:
+    """Before anything is started."""
+    from fairlane.cli.work.serving import is_installed, refuse_plain
+    from fairlane.settings import FILE, Settings
+
+    if is_installed():
+        refuse_plain(Settings.load(call.folder / FILE).server.host, allowed)
+
+
+def _servant(call: Call, more: list[str]) -> Servant | None:
+    from fairlane.cli.work.serving import has_screen, is_installed, words
+    from fairlane.daemon.servant import Servant
+
+    if not is_installed():
+        _say(NOT_SERVED)
+        return None
+    opens = ["--open"] if has_screen() and "--no-page" not in more else []
+    return Servant(words(call, *more, *opens), sys.stderr.buffer, _say)
+
+
+def _say(text: str) -> None:
+    print(safe(text), file=sys.stderr, flush=True)
+
+
+def _tell(call: Call, pid: int, page: bool | None) -> None:
+    """That it is up, and where; `page` None: nothing is served."""
+    from fairlane.cli.work.serving import is_installed, new_link, wait_for_server
+
+    serves = page is not None and is_installed()
+    url = wait_for_server(call.folder) if serves else None
+    link = new_link(call.folder) if url and page else None
+    if call.json:
+        print_json({"schema": "fairlane/1", "pid": pid, "url": url, "link": link})
+        return
+    write(f"up (pid {pid}); `fairlane down` ends it, agents go on\n")
+    if url:
+        write(f"open {link}\n" if link else f"serving {url}\n")
+    elif serves:
+        warn(f"nothing is served yet; see {call.folder / 'daemon.log'}")
+    elif page is not None:
+        warn(NOT_SERVED)
+
+
+def _detach(call: Call, more: list[str]) -> int:
+    from fairlane.daemon.lock import holder
+
+    home = call.folder
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    words = [sys.executable, "-m", "fairlane", "--home", str(home)]
+    words += ["--db", call.db] if call.db else []
+    with (home / "daemon.log").open("ab") as log:
+        process = subprocess.Popen(
+            [*words, "up", *more], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            start_new_session=True,
+        )  # fmt: skip
+    pause = Event()
+    for _ in range(int(UP_SECONDS / 0.05)):
+        found = holder(home)
+        if found is not None and found.get("pid") == process.pid:
+            return process.pid
+        if process.poll() is not None:
+            break
+        pause.wait(0.05)
+    raise FairlaneError(_last_words(home), f"Its log is {home / 'daemon.log'}.", "not_up")
+
+
+def _last_words(home: Path) -> str:
+    lines = (home / "daemon.log").read_text(encoding="utf-8", errors="replace").splitlines()
+    said = [line for line in lines if line and not line.startswith("hint: ")]
+    last = said[-1].removeprefix("error: ") if said else "it said nothing"
+    return f"the daemon did not come up: {last}"

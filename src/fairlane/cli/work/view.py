@@ -1,0 +1,176 @@
+"""Views of a running scheduler: one line of progress, or a screen of slots, shares and holds."""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from fairlane.cli.output import about, cut, has_colour, in_seconds, listed, paint, safe, width
+from fairlane.model.instant import parse_instant
+
+if TYPE_CHECKING:
+    from fairlane.daemon.main import Daemon
+    from fairlane.model.instant import Instant
+    from fairlane.service.desk import Desk
+    from fairlane.service.holding import Progress
+
+#: How often something is drawn.
+DRAW_SECONDS = 0.25
+_BAR = 24
+
+
+class Bar:
+    """One line that is written over itself on a terminal; off one, a line a change."""
+
+    def __init__(self, silent: bool = False) -> None:
+        self._live = has_colour(sys.stderr) or sys.stderr.isatty()
+        self._silent = silent
+        self._drawn_at = 0.0
+        self._shown = ""
+
+    def say(self, message: str) -> None:
+        """Something that stays on the screen."""
+        self._clear()
+        print(safe(message), file=sys.stderr)
+
+    def tick(self, daemon: Daemon) -> None:
+        """Draw what there is, not too often."""
+        if self._silent or monotonic() - self._drawn_at < DRAW_SECONDS:
+            return
+        self._drawn_at = monotonic()
+        line = _progress(daemon)
+        if self._live:
+            sys.stderr.write(f"\r\x1b[2K{cut(line, width() - 1)}")
+            sys.stderr.flush()
+        elif line != self._shown:
+            print(line, file=sys.stderr)
+        self._shown = line
+
+    def close(self) -> None:
+        """The line goes."""
+        self._clear()
+
+    def _clear(self) -> None:
+        if self._live and self._shown:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+            self._shown = ""
+
+
+def _progress(daemon: Daemon) -> str:
+    running = sorted(member.task.id for member in daemon.crew.members.values())
+    waits = sum(held.count for held in daemon.plan.holds) if daemon.plan else 0
+    done = daemon.ended
+    part = done * _BAR // max(1, done + waits + len(running))
+    bar = "█" * part + "░" * (_BAR - part)
+    names = f" ({listed(running[:4], len(running))})" if running else ""
+    return f"{bar} {done} ended, {len(running)} running{names}, {waits} waiting"
+
+
+class Screen:
+    """A screen that is drawn over itself: slots, projects and their shares, what waits and why."""
+
+    def __init__(self, desk: Desk, title: str, silent: bool = False) -> None:
+        self._desk, self._title, self._silent = desk, title, silent
+        self._live = sys.stdout.isatty() and not silent
+        self._drawn_at = 0.0
+        self._lines = 0
+        self._told: set[int] = set()
+
+    def say(self, message: str) -> None:
+        """Something worth a line of its own."""
+        if not self._live and not self._silent:
+            print(safe(message), flush=True)
+
+    def tick(self, daemon: Daemon) -> None:
+        """Draw, not too often; off a terminal, tell what happened."""
+        if monotonic() - self._drawn_at < DRAW_SECONDS:
+            return
+        self._drawn_at = monotonic()
+        if self._live:
+            self._draw(screen_lines(daemon, self._desk, self._title))
+        elif not self._silent:
+            self._tell()
+
+    def close(self) -> None:
+        """The screen goes; what comes after it stands alone."""
+        if self._live and self._lines:
+            sys.stdout.write(f"\x1b[{self._lines}A\x1b[J\x1b[?25h")
+            sys.stdout.flush()
+        elif not self._silent:
+            self._tell()
+
+    def _draw(self, lines: list[str]) -> None:
+        up = f"\x1b[{self._lines}A" if self._lines else "\x1b[?25l"
+        body = "".join(f"\x1b[2K{line}\n" for line in lines)
+        sys.stdout.write(f"{up}{body}\x1b[J")
+        sys.stdout.flush()
+        self._lines = len(lines)
+
+    def _tell(self) -> None:
+        from fairlane.cli.look.events_text import event_line
+        from fairlane.service.reports.events import document
+
+        with self._desk.store.read() as reading:
+            after = max(self._told, default=0)
+            events = reading.events(after)
+        for event in events:
+            self._told = {event.number}
+            if event.kind not in ("added", "leased"):
+                print(event_line(document(event), self._desk.now()), flush=True)
+
+
+def screen_lines(daemon: Daemon, desk: Desk, title: str) -> list[str]:
+    """Everything that is going on, in at most a screen."""
+    from fairlane.service.reports import status
+
+    told = status.status(desk)
+    running, cap = told["running"], told["capacity"]["cap"] or len(told["running"])
+    head = f"{len(running)} of {cap} slots · {told['queued']['total']} queued"
+    parked = f" · {told['parked']} parked" if told["parked"] else ""
+    news = {member.task.id: member.news for member in daemon.crew.members.values()}
+    lines = [paint(f"{title}   {head}{parked}", "bold"), ""]
+    lines += [_slot(each, news.get(each["task"]), desk.now()) for each in running]
+    lines += [paint("  · free", "dim")] * max(0, min(12, cap - len(running)))
+    return [*lines, "", *_projects(desk), "", *_waits(told)]
+
+
+def _slot(each: dict[str, Any], news: Progress | None, now: Instant) -> str:
+    age = about(now - parse_instant(each["leased_at"])).replace("less than 1s", "0s")
+    tokens = each["tokens"] or (news.tokens and news.tokens[0] + news.tokens[1] if news else 0)
+    words = cut(each["title"] or (news.note if news else ""), max(10, width() - 52))
+    name = f"{safe(each['task']):<12} {safe(each['project']):<8}"
+    return f"  {paint('▶', 'green')} {name} {age:>8}  {tokens or 0:>7} tok  {safe(words)}"
+
+
+def _projects(desk: Desk) -> list[str]:
+    """How far each project is, and what its weight is."""
+    with desk.store.read() as reading:
+        tallies, projects = reading.tallies(), reading.projects()
+    found = []
+    for name, project in projects.items():
+        mine = [each for each in tallies if each.project == name]
+        total = sum(each.count for each in mine)
+        done = sum(each.count for each in mine if each.status == "done")
+        if total:
+            part = done * _BAR // total
+            bar = paint("█" * part, "cyan") + paint("░" * (_BAR - part), "dim")
+            found.append(f"  {safe(name):<8} weight {project.weight}  {bar} {done} of {total} done")
+    return found
+
+
+def _waits(told: dict[str, Any]) -> list[str]:
+    """What waits, by the rule that holds it."""
+    found = [
+        f"  {number:>3} wait: {safe(cut(in_seconds(reason), width() - 14))}"
+        for reason, number in _reasons(told).items()
+    ]
+    return found[:6]
+
+
+def _reasons(told: dict[str, Any]) -> dict[str, int]:
+    reasons: dict[str, int] = {}
+    for held in told["holds"]:
+        reasons[held["reason"]] = reasons.get(held["reason"], 0) + held["count"]
+    return reasons

@@ -1,0 +1,177 @@
+"""Settle: a process has ended; its verdict, its work and its usage are taken in, once."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from queue import SimpleQueue
+
+from fairlane import workspaces
+from fairlane.agents.adapter import Verdict
+from fairlane.daemon.crew import Member
+from fairlane.executors.base import Exit
+from fairlane.executors.process import clean_up, exit_of
+from fairlane.model.event import Happening
+from fairlane.model.instant import Instant, show_instant
+from fairlane.model.project import Project
+from fairlane.model.task import Outcome
+from fairlane.service.desk import Desk
+from fairlane.service.ending import Report
+from fairlane.service.holding import Ending
+
+#: How many ends are taken in at once where that takes time.
+SETTLED_AT_ONCE = 4
+#: How much of the end of the error output is looked at.
+_TAIL = 4000
+_HAPPENING = {
+    Outcome.SUCCEEDED: Happening.SUCCEEDED,
+    Outcome.FAILED: Happening.FAILED,
+    Outcome.LAUNCH_FAILED: Happening.LAUNCH_FAILED,
+    Outcome.LOST: Happening.LOST,
+    Outcome.THROTTLED: Happening.THROTTLED,
+    Outcome.ENVIRONMENT: Happening.ENVIRONMENT,
+    Outcome.RELEASED: Happening.RELEASED,
+    Outcome.CANCELED: Happening.STOPPED,
+}
+
+
+class Settler:
+    """Takes ends in; where git or a project's command has a part, nobody else waits for it."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._threads = ThreadPoolExecutor(SETTLED_AT_ONCE, "settle")
+        self._told: SimpleQueue[tuple[str, Ending]] = SimpleQueue()
+        self._ready: dict[str, Ending] = {}
+
+    def begin(self, member: Member, project: Project, now: Instant) -> None:
+        """Its process is gone."""
+        member.settling = True
+        if project.repo is None:
+            self._ready[member.lease] = ending_of(self._desk, member, project, now)
+        else:
+            self._threads.submit(self._later, member, project, now)
+
+    def ready(self) -> dict[str, Ending]:
+        """Ends that are to be booked, by lease; whoever has booked one takes it out."""
+        while not self._told.empty():
+            lease, ending = self._told.get()
+            self._ready[lease] = ending
+        return self._ready
+
+    def close(self) -> None:
+        """What has begun is finished."""
+        self._threads.shutdown(wait=True)
+
+    def _later(self, member: Member, project: Project, now: Instant) -> None:
+        try:
+            found = ending_of(self._desk, member, project, now)
+        except Exception as error:  # a bug here must not hold the lease for ever
+            told = Report(detail=f"{type(error).__name__}: {error}")
+            found = Ending(Happening.FAILED, told, park=True)
+        self._told.put((member.lease, found))
+
+
+def ending_of(desk: Desk, member: Member, project: Project, now: Instant) -> Ending:
+    """What the end of this process means for its task."""
+    ended = exit_of(member.folder)
+    if ended is None:
+        clean_up(member.folder)
+        return _lost(member)
+    member.catch_up()
+    if ended.launch_error:
+        return Ending(Happening.LAUNCH_FAILED, Report(detail=ended.launch_error))
+    verdict = member.parser.verdict(ended.exit_code, ended.signal, _tail(member), now)
+    found = _judged(member, ended, verdict)
+    if found.happening is Happening.SUCCEEDED:
+        found = _finished(desk, member, project, found)
+    _write_result(member, verdict, found, now)
+    return found
+
+
+def _judged(member: Member, ended: Exit, verdict: Verdict) -> Ending:
+    """The verdict, but for what a stop explains."""
+    happening, detail = _HAPPENING[verdict.outcome], verdict.detail
+    stopped = ended.stopped if ended.stopped != "grace" else ""
+    if stopped and verdict.outcome is not Outcome.SUCCEEDED:
+        happening, detail = _stopped(member, stopped, detail)
+    report = Report(
+        tokens=verdict.tokens if verdict.tokens is not None else member.news.tokens,
+        usd=verdict.usd if verdict.usd is not None else member.news.usd,
+        detail=detail,
+        result={"summary": verdict.summary[:2000]} if verdict.summary else None,
+        retry_after=verdict.retry_after,
+        resets_at=verdict.resets_at,
+    )
+    session = verdict.session or member.news.session
+    pause = verdict.pause if happening is Happening.ENVIRONMENT else ""
+    return Ending(happening, report, session, pause=pause)
+
+
+def _stopped(member: Member, why: str, detail: str) -> tuple[Happening, str]:
+    if why in ("timeout", "silence"):
+        return Happening.FAILED, why
+    if member.stopping == "shutdown":
+        return Happening.ENVIRONMENT, "the worker was shut down"
+    if member.stopping:
+        return Happening.STOPPED, detail
+    return Happening.ENVIRONMENT, "its runner was told to stop"
+
+
+def _lost(member: Member) -> Ending:
+    """The runner died without a word."""
+    if member.stopping and member.stopping != "shutdown":
+        return Ending(Happening.STOPPED, Report())
+    tokens, usd = member.news.tokens, member.news.usd
+    told = Report(tokens=tokens, usd=usd, detail="its runner is gone")
+    return Ending(Happening.LOST, told, member.news.session)
+
+
+def _finished(desk: Desk, member: Member, project: Project, ending: Ending) -> Ending:
+    """After a success: what is left is committed, and the branch goes where it should."""
+    try:
+        problem = workspaces.finish(
+            desk.home, desk.settings, project, member.task, member.attempt.workspace
+        )
+    except OSError as error:
+        problem = str(error)
+    if not problem:
+        return ending
+    report = Report(
+        tokens=ending.report.tokens,
+        usd=ending.report.usd,
+        detail=problem,
+        result=ending.report.result,
+    )
+    return Ending(Happening.FAILED, report, ending.session, park=True)
+
+
+def _tail(member: Member) -> str:
+    try:
+        with (member.folder / "stderr.log").open("rb") as held:
+            held.seek(0, 2)
+            held.seek(max(0, held.tell() - _TAIL))
+            return held.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _write_result(member: Member, verdict: Verdict, ending: Ending, now: Instant) -> None:
+    document = {
+        "task": member.task.id,
+        "attempt": member.attempt.number,
+        "ended_at": show_instant(now),
+        "happening": str(ending.happening),
+        "detail": ending.report.detail,
+        "tokens": verdict.tokens._asdict() if verdict.tokens is not None else None,
+        "usd": verdict.usd,
+        "session": verdict.session,
+        "summary": verdict.summary,
+        "news": asdict(member.news),
+    }
+    try:
+        text = json.dumps(document, indent=2, default=str)
+        (member.folder / "result.json").write_text(text, encoding="utf-8")
+    except OSError:
+        return  # the store has it all; this file is for people

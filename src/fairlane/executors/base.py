@@ -1,0 +1,75 @@
+"""Executor: the seam between a lease and a process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import Any, Protocol
+
+from fairlane.model.record import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """Everything that it takes to start one attempt. The environment is never written down."""
+
+    folder: Path  # the run folder
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str] = field(repr=False)
+    stdin: str | None = field(default=None, repr=False)
+    stop: tuple[float, float] = (10.0, 10.0)  # seconds after the interrupt, after the terminate
+    grace: float = 30.0  # seconds after the final record
+    final: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    timeout: float | None = None
+    silence: float | None = None
+    max_bytes: int = 64 * 1024 * 1024
+    mask: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A process that owns an attempt, told apart from a later one of the same number."""
+
+    pid: int
+    pid_started: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How an attempt's process ended."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+    launch_error: str = ""
+    stopped: str = ""  # why it was stopped: stop, timeout, silence, grace
+    final: bool = False  # a final record was seen
+    dropped: int = 0  # bytes of output
+    started_at: int = 0
+    ended_at: int = 0
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> Exit:
+        """From what the runner wrote; what it did not say is empty."""
+        known = {name: document[name] for name in cls.__slots__ if name in document}
+        return cls(**known)
+
+
+class Executor(Protocol):
+    """Three verbs, and two for whoever launches often."""
+
+    def launch(self, orders: Orders) -> Handle:
+        """Start it; durable enough to be adopted from its folder alone."""
+
+    def adopt(self, folder: Path) -> Handle | None:
+        """The process that owns this run folder, if it lives."""
+
+    def stop(self, handle: Handle) -> None:
+        """Ask for its stop; the runner climbs the ladder and leaves nothing behind."""
+
+    def warm_up(self) -> None:
+        """Prepare for the next launch, where that makes it quicker."""
+
+    def close(self) -> None:
+        """No more launches; what was prepared is undone."""

@@ -1,0 +1,146 @@
+"""Local processes, each under its own runner."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fairlane.executors import runner
+from fairlane.executors.base import Exit, Handle, Orders
+
+_FOLDER = str(Path(runner.__file__).parent)
+_CODE = f"import sys; sys.path.append({_FOLDER!r}); import runner; sys.exit(runner.main())"
+#: The command line of a runner: imported, not run as a script, so that it is compiled once.
+RUN = (sys.executable, "-I", "-S", "-c", _CODE)
+
+
+#: Runners that this process started, until they are reaped.
+_children: set[int] = set()
+
+
+class ProcessExecutor:
+    """The default: agents are processes of this machine."""
+
+    def __init__(self, warm: bool = False) -> None:
+        self._warm = warm  # whether the next runner is started before it is needed
+        self._spare: subprocess.Popen[bytes] | None = None
+        self._turn = threading.Lock()
+
+    def launch(self, orders: Orders) -> Handle:
+        """Give a runner its orders, through a pipe."""
+        with self._turn:
+            process, self._spare = self._spare, None
+        if process is None or process.poll() is not None:
+            process = _new_runner()
+        started = runner.process_started(process.pid) or ""
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), process.stdin:
+            process.stdin.write(spoken(orders))
+        process.returncode = 0  # it is reaped by `reap`, not by this object
+        _children.add(process.pid)
+        self.warm_up()
+        return Handle(process.pid, started)
+
+    def warm_up(self) -> None:
+        """Have a runner wait for the next orders; it ends when nobody can give it any."""
+        with self._turn:
+            if self._warm and self._spare is None:
+                self._spare = _new_runner()
+
+    def close(self) -> None:
+        """The runner that waits is sent away."""
+        with self._turn:
+            if self._spare is not None and self._spare.stdin is not None:
+                self._spare.stdin.close()
+                self._spare.wait()
+            self._spare, self._warm = None, False
+
+    def adopt(self, folder: Path) -> Handle | None:
+        """The runner of this folder, if it lives."""
+        told = _read(folder / "runner.json")
+        if told is None or is_dead(told["pid"], told["pid_started"]):
+            return None
+        return Handle(told["pid"], told["pid_started"])
+
+    def stop(self, handle: Handle) -> None:
+        """Ask the runner; one that is gone has nothing left to stop."""
+        if not is_dead(handle.pid, handle.pid_started):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(handle.pid, signal.SIGTERM)
+
+
+def _new_runner() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        RUN, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        cwd="/", start_new_session=True, close_fds=True,
+    )  # fmt: skip
+
+
+def spoken(orders: Orders, **more: object) -> bytes:
+    """Orders as a runner takes them."""
+    told = asdict(orders) | {
+        "env": dict(orders.env) | {"FAIRLANE_RUN": str(orders.folder)},
+        "folder": str(orders.folder),
+        "cwd": str(orders.cwd),
+        "marker": str(orders.folder),
+    }
+    return json.dumps(told | more).encode()
+
+
+def exit_of(folder: Path) -> Exit | None:
+    """How the attempt of this folder ended; None: its runner did not say."""
+    told = _read(folder / "exit.json")
+    return None if told is None else Exit.of(told)
+
+
+def revoke(folder: Path) -> None:
+    """A runner that has not shown itself yet starts nothing; one that has can be adopted."""
+    with contextlib.suppress(OSError):
+        (folder / runner.REVOKED).touch()
+
+
+def clean_up(folder: Path) -> None:
+    """A runner died before its agent: nothing of the agent stays behind."""
+    told = _read(folder / "runner.json") or {}
+    group = told.get("agent_pid")
+    if group is not None and not is_dead(group, told.get("agent_started")):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGKILL)
+    for pid in runner.marked(str(folder)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def reap() -> None:
+    """Take leave of runners that were children of this process, and of nobody else's children."""
+    for pid in tuple(_children):
+        with contextlib.suppress(ChildProcessError):
+            if not os.waitpid(pid, os.WNOHANG)[0]:
+                continue
+        _children.discard(pid)
+
+
+def is_dead(pid: int, started: str | None) -> bool:
+    """Whether this very process is gone (a zombie is)."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return True
+    fields = text.rpartition(")")[2].split()
+    return fields[0] in "ZX" or fields[19] != started
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None

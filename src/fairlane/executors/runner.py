@@ -1,0 +1,362 @@
+"""The runner: a small process that owns one agent, so that agents survive the daemon.
+
+Standard library only, started without the package, with its orders on standard input (they hold
+the environment, so they are never written down); until they come it waits. It writes the agent's
+output to the run folder, masked and bounded, stops it when asked or when its time is up, leaves
+nothing of it behind, and says in `exit.json` how it ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import time
+
+TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO
+
+CHUNK = 1 << 20
+#: In a run folder: nothing is to be started here any more.
+REVOKED = "revoked"
+LINE_MAX = 1 << 22
+#: After the agent's end its output may still be held open by what it left behind.
+DRAIN_SECONDS = 1.0
+#: How long `exit.json` is tried when the disk is full.
+WRITE_SECONDS = 60.0
+
+
+class Log:
+    """One output file: whole lines, masked, up to a size; final records are always kept."""
+
+    def __init__(self, path: str, orders: dict[str, Any]) -> None:
+        self._file: BinaryIO = open(path, "ab", buffering=0)  # noqa: SIM115
+        self._left = orders["max_bytes"]
+        self._mask = re.compile("|".join(orders["mask"]).encode()) if orders["mask"] else None
+        self._final = orders["final"]
+        self._parts: list[bytes] = []  # of a line whose end has not come
+        self._held = 0
+        self.dropped = 0
+        self.finals = 0  # final records so far
+
+    def feed(self, data: bytes) -> None:
+        """More output."""
+        whole, end, rest = data.rpartition(b"\n")
+        if end:
+            self._block(b"".join([*self._parts, whole, end]))
+            self._parts, self._held = [], 0
+        if self._left <= 0 and not self._parts and not rest.startswith(b"{"):
+            self.dropped += len(rest)  # its end, if it comes, is no beginning of a record
+            self._parts, self._held = ([b" "], 1) if rest else ([], 0)
+        elif rest:
+            self._parts.append(rest)
+            self._held += len(rest)
+        if self._held > LINE_MAX:
+            self._block(b"".join(self._parts))
+            self._parts, self._held = [b" "], 1
+
+    def close(self) -> None:
+        """No more output."""
+        if self._held > 1:
+            self._block(b"".join(self._parts) + b"\n")
+        if self.dropped:
+            self._write(b"[fairlane: %d bytes were dropped]\n" % self.dropped)
+        self._file.close()
+
+    def _block(self, lines: bytes) -> None:
+        """Lines, each with its end."""
+        finals = self._finals(lines) if self._final and b"{" in lines else []
+        self.finals += len(finals)
+        room = max(0, self._left)
+        kept, beyond = lines[:room], lines[room:]
+        if kept:
+            self._left -= len(kept)
+            self._write(self._masked(kept))
+        self.dropped += len(beyond)
+        for line in finals:
+            if beyond and line not in kept:
+                self._write(b"\n" + self._masked(line) + b"\n")
+
+    def _masked(self, data: bytes) -> bytes:
+        return self._mask.sub(b"***", data) if self._mask else data
+
+    def _write(self, data: bytes) -> None:
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError:  # no room: the agent goes on, its words are lost
+            self.dropped += len(data)
+
+    def _finals(self, lines: bytes) -> list[bytes]:
+        words = [word.encode() for _, known in self._final for word in known]
+        if not any(word in lines for word in words):
+            return []
+        found = []
+        for line in lines.split(b"\n"):
+            if line.startswith(b"{") and any(word in line for word in words):
+                with contextlib.suppress(ValueError, AttributeError):
+                    record = json.loads(line)
+                    if any(record.get(key) in known for key, known in self._final):
+                        found.append(line)
+        return found
+
+
+class Runner:
+    """Owns one agent from its start to its end."""
+
+    def __init__(self, folder: str, orders: dict[str, Any]) -> None:
+        self.folder, self.orders = folder, orders
+        self.started_at = time.time_ns() // 1000
+        self.stopped = ""  # why it was stopped
+        self._stop_early = ""  # why it is to be stopped as soon as it has started
+        self._ladder: list[tuple[float, int]] = []  # (when, signal), what is still to be sent
+        self._silent_since = time.monotonic()
+        self._grace_until: float | None = None
+        self._finals = 0
+        self.agent: subprocess.Popen[bytes] | None = None
+
+    def run(self) -> dict[str, Any]:
+        """Start it, watch it, and tell how it ended."""
+        try:
+            self.agent = self._start()
+        except OSError as error:
+            what = error.filename or self.orders["argv"][0]
+            return {"launch_error": f"{os.fsdecode(what)}: {error.strerror}"}
+        if self._stop_early:
+            self.stop(self._stop_early)
+        self._tell_start()
+        logs = self._watch(self.agent)
+        for log in logs:
+            log.close()
+        sweep(self.agent.pid, self.orders["marker"])
+        code = self.agent.returncode
+        return {
+            "exit_code": code if code >= 0 else None,
+            "signal": -code if code < 0 else None,
+            "final": logs[0].finals > 0,
+            "dropped": sum(log.dropped for log in logs),
+        }
+
+    def stop(self, why: str) -> None:
+        """Interrupt, wait, terminate, wait, kill: always the whole group."""
+        if self.agent is None:
+            self._stop_early = why
+        if self._ladder or self.agent is None:
+            return
+        self.stopped = why
+        now, (first, second) = time.monotonic(), self.orders["stop"]
+        self._send(signal.SIGINT)
+        self._ladder = [(now + first, signal.SIGTERM), (now + first + second, signal.SIGKILL)]
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        words = self.orders["stdin"]
+        given: int | BinaryIO = subprocess.DEVNULL
+        if words is not None:
+            given = os.fdopen(os.memfd_create("prompt"), "w+b")
+            given.write(words.encode())
+            given.seek(0)
+        return subprocess.Popen(
+            self.orders["argv"], cwd=self.orders["cwd"], env=self.orders["env"], stdin=given,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+
+    def _tell_start(self) -> None:
+        assert self.agent is not None
+        started = process_started(self.agent.pid)
+        me = {"pid": os.getpid(), "pid_started": process_started(os.getpid())}
+        agent = {"agent_pid": self.agent.pid, "agent_started": started}
+        write(self.folder, "runner.json", me | agent | {"started_at": self.started_at})
+
+    def _watch(self, agent: subprocess.Popen[bytes]) -> list[Log]:
+        selector = selectors.DefaultSelector()
+        logs = []
+        for pipe, name in ((agent.stdout, "stdout.log"), (agent.stderr, "stderr.log")):
+            assert pipe is not None
+            log = Log(os.path.join(self.folder, name), self.orders)
+            os.set_blocking(pipe.fileno(), False)
+            selector.register(pipe, selectors.EVENT_READ, log)
+            logs.append(log)
+        woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        selector.register(woken, selectors.EVENT_READ)
+        ended = os.pidfd_open(agent.pid)
+        selector.register(ended, selectors.EVENT_READ)
+        end: float | None = None
+        while len(selector.get_map()) > 1:
+            for key, _ in selector.select(self._sleep(end)):
+                if key.fd == woken:
+                    os.read(woken, 512)
+                elif key.fd == ended:
+                    selector.unregister(ended)
+                    agent.wait()
+                    end = time.monotonic() + DRAIN_SECONDS
+                elif not self._read(key, logs[0]):
+                    selector.unregister(key.fileobj)
+            if end is None:
+                self._mind_the_time()
+            elif time.monotonic() >= end:
+                break
+        return logs
+
+    def _read(self, key: selectors.SelectorKey, first: Log) -> bool:
+        try:
+            data = os.read(key.fd, CHUNK)
+        except BlockingIOError:
+            return True
+        self._silent_since = time.monotonic()
+        key.data.feed(data)
+        if self.orders.get("echo"):
+            with contextlib.suppress(OSError):
+                os.write(1, data)
+        if first.finals > self._finals:
+            self._finals = first.finals
+            self._grace_until = time.monotonic() + self.orders["grace"]
+        return bool(data)
+
+    def _mind_the_time(self) -> None:
+        """Whatever is due: a stop for its time, its silence, its grace; the next rung."""
+        now = time.monotonic()
+        for name, due in self._deadlines():
+            if now >= due:
+                self.stop(name)
+        while self._ladder and now >= self._ladder[0][0]:
+            self._send(self._ladder.pop(0)[1])
+            if not self._ladder:
+                self._ladder = [(now + 3600, signal.SIGKILL)]
+
+    def _deadlines(self) -> list[tuple[str, float]]:
+        found = []
+        if self.orders["timeout"] is not None:
+            begun = self.started_at / 1e6
+            found.append(("timeout", time.monotonic() + begun + self.orders["timeout"] - _now()))
+        if self.orders["silence"] is not None:
+            found.append(("silence", self._silent_since + self.orders["silence"]))
+        if self._grace_until is not None:
+            found.append(("grace", self._grace_until))
+        return [] if self._ladder else found
+
+    def _sleep(self, end: float | None) -> float:
+        now = time.monotonic()
+        if end is not None:
+            return max(0.0, end - now)
+        dues = [due for _, due in self._deadlines()] + [due for due, _ in self._ladder[:1]]
+        return max(0.0, min(min(dues, default=now + 60.0) - now, 60.0))
+
+    def _send(self, number: int) -> None:
+        assert self.agent is not None
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.agent.pid, number)
+
+
+def sweep(group: int, marker: str) -> None:
+    """Nothing stays behind: the group, and whatever left it but carries the run's mark."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+    for _ in range(3):
+        found = marked(marker)
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if not found:
+            return
+
+
+def marked(marker: str) -> list[int]:
+    """Processes that carry this run's mark in their environment, but for this one."""
+    found = []
+    mark = b"FAIRLANE_RUN=" + os.fsencode(marker)
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as held:
+                if mark in held.read().split(b"\0"):
+                    found.append(int(name))
+    return found
+
+
+def process_started(pid: int) -> str | None:
+    """What tells this process from a later one of the same number."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as held:
+            return held.read().rpartition(")")[2].split()[19]
+    except OSError:
+        return None
+
+
+def write(folder: str, name: str, document: dict[str, Any]) -> None:
+    """A whole file or none, kept on disk; tried for a while where there is no room."""
+    path = os.path.join(folder, name)
+    give_up = time.monotonic() + WRITE_SECONDS
+    while True:
+        try:
+            with open(path + ".new", "w", encoding="utf-8") as held:
+                json.dump(document, held)
+                held.flush()
+                os.fsync(held.fileno())
+            os.replace(path + ".new", path)
+            return
+        except OSError:
+            if time.monotonic() >= give_up:
+                raise
+            if not make_room(folder):
+                time.sleep(0.5)
+
+
+def make_room(folder: str) -> bool:
+    """How it ended matters more than what it said: half of the longer log goes."""
+    sizes = {}
+    for name in ("stdout.log", "stderr.log"):
+        with contextlib.suppress(OSError):
+            path = os.path.join(folder, name)
+            sizes[path] = os.path.getsize(path)
+    longest = max(sizes, key=lambda path: sizes[path], default=None)
+    if longest is None or not sizes[longest]:
+        return False
+    with contextlib.suppress(OSError):
+        os.truncate(longest, sizes[longest] // 2)
+        return True
+    return False
+
+
+def _now() -> float:
+    return time.time_ns() / 1e9
+
+
+def _orders() -> dict[str, Any]:
+    """From standard input, or from a named pipe that is gone after it."""
+    if len(sys.argv) < 2:
+        return dict(json.load(sys.stdin))
+    with open(sys.argv[1], encoding="utf-8") as pipe:
+        os.unlink(sys.argv[1])
+        return dict(json.load(pipe))
+
+
+def main() -> int:
+    """One agent, from its orders to its end."""
+    try:
+        orders = _orders()
+    except (OSError, ValueError):
+        return 3  # whoever should give orders is gone: nothing was started
+    folder = orders["folder"]
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    runner = Runner(folder, orders)
+    write(folder, "runner.json", {"pid": os.getpid(), "pid_started": process_started(os.getpid())})
+    if os.path.exists(os.path.join(folder, REVOKED)):
+        return 3  # whoever gave the orders died, and who came after did not see this runner
+    signal.signal(signal.SIGTERM, lambda number, frame: runner.stop("stop"))
+    for number in (signal.SIGINT, signal.SIGHUP):  # not ignored: the agent would inherit that
+        signal.signal(number, lambda number, frame: None)
+    ended = runner.run()
+    times = {"started_at": runner.started_at, "ended_at": time.time_ns() // 1000}
+    write(folder, "exit.json", ended | times | {"stopped": runner.stopped})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,243 @@
+"""The server: sockets, connections with limits, and a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import resource
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from fairlane.http.answers import to_json
+from fairlane.http.streams import Streams
+from fairlane.model.errors import FairlaneError, Invalid, Refused
+
+#: Most connections, and most requests that are answered at once.
+CONNECTIONS_MAX = 2_000
+#: A head that is not whole after so long, or larger than this, does not come.
+HEAD_SECONDS, HEAD_BYTES_MAX = 30.0, 64 * 1024
+#: A body that is not whole after so long does not come.
+BODY_SECONDS = 30.0
+#: How soon the thread that writes and the one that answers give way to each other.
+SWITCH_SECONDS = 0.0005
+#: How often it is looked for slow ones, in tenths of a second.
+LOOK_TICKS = 10
+#: A connection that is not asked anything for so long is closed.
+IDLE_SECONDS = 20
+#: A caller who does not read for so long is let go.
+STUCK_SECONDS = 30.0
+#: How long what is being answered may take after the server was told to end.
+GRACE_SECONDS = 5
+
+
+class _Joined:
+    """A transport that sends what is written in one turn of the loop in one go.
+
+    A response is a head and a body; sent one by one they wake the caller twice.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._held: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Held until the turn is over."""
+        if not self._held:
+            self._loop.call_soon(self._send)
+        self._held.append(data)
+
+    def close(self) -> None:
+        """Everything is sent first."""
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        if self._held:
+            self._transport.write(b"".join(self._held))
+            self._held.clear()
+
+
+class Connection(HttpToolsProtocol):
+    """A connection whose caller may be neither slow nor endless."""
+
+    _due = 0.0  # when what is awaited must be there; 0: nothing is
+    _in_head = True
+    _head_bytes = 0
+    _stuck: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """The head of the first request is awaited."""
+        super().connection_made(_Joined(transport, self.loop))  # type: ignore[arg-type]
+        if len(self.connections) > CONNECTIONS_MAX:
+            transport.abort()
+            return
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is awaited any more."""
+        self._due = 0.0
+        if self._stuck is not None:
+            self._stuck.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of a head are counted, those of a body by whoever reads it."""
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES_MAX and not self._ends_in(data):
+                self.send_400_response("The head is too large.")
+                return
+        super().data_received(data)
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP has the error document too."""
+        self._refuse("400 Bad Request", FairlaneError(msg, "Send HTTP/1.1.", "bad_request"))
+
+    def look(self, now: float) -> None:
+        """Whoever is too slow is let go."""
+        if not self._due or now < self._due:
+            return
+        self._due = 0.0
+        if self._in_head or self.cycle is None or self.cycle.response_started:
+            self.transport.abort()
+            return
+        hint = f"A body has {BODY_SECONDS:.0f} seconds."
+        error = FairlaneError("the body did not come", hint, "too_slow")
+        self._refuse("408 Request Timeout", error)
+
+    def _refuse(self, status: str, error: FairlaneError) -> None:
+        body = to_json(error.document())
+        head = (
+            f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(body)}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self.transport.close()
+
+    def _ends_in(self, data: bytes) -> bool:
+        """Whether the head is over within its bounds, and a body follows."""
+        room = HEAD_BYTES_MAX - (self._head_bytes - len(data))
+        return b"\r\n\r\n" in data[: max(0, room)]
+
+    def on_headers_complete(self) -> None:
+        """The head is there; a body may follow."""
+        self._in_head, self._due = False, self.loop.time() + BODY_SECONDS
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """All of it is there."""
+        self._due = 0.0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """The next head is awaited."""
+        super().on_response_complete()
+        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
+            self._await_head()
+
+    def pause_writing(self) -> None:
+        """The caller does not read."""
+        super().pause_writing()
+        self._stuck = self.loop.call_later(STUCK_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It reads again."""
+        super().resume_writing()
+        if self._stuck is not None:
+            self._stuck.cancel()
+
+    def _await_head(self) -> None:
+        self._in_head, self._head_bytes = True, 0
+        self._due = self.loop.time() + HEAD_SECONDS
+
+
+class Server(uvicorn.Server):
+    """Ends streams before it waits for the rest."""
+
+    def __init__(self, config: uvicorn.Config, streams: Streams) -> None:
+        super().__init__(config)
+        self._streams = streams
+
+    async def on_tick(self, counter: int) -> bool:
+        """Now and then, look for callers who are too slow: cheaper than a timer for each."""
+        if counter % LOOK_TICKS == 0:
+            now = asyncio.get_running_loop().time()
+            for each in list(self.server_state.connections):
+                if isinstance(each, Connection):
+                    each.look(now)
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Who listens is told, then everybody is answered."""
+        self._streams.close()
+        await super().shutdown(sockets)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0: any that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except socket.gaierror as error:
+        bound.close()
+        raise Invalid(f"{host} is no address: {error.strerror}", "Give one as 127.0.0.1.") from None
+    except OSError as error:
+        bound.close()
+        hint = "Another server may have it: give another port, or 0 for any."
+        message = f"{host} port {port} cannot be listened at: {error.strerror}"
+        raise Refused(message, hint, code="port_taken") from None
+    bound.listen(1024)
+    bound.setblocking(False)
+    return bound
+
+
+def run(
+    app: ASGIApp,
+    bound: socket.socket,
+    streams: Streams,
+    tls: tuple[str, str] | None = None,
+    started: Callable[[Server], Any] | None = None,
+) -> None:
+    """Serve until a signal, or until `should_exit`."""
+    _allow_files()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    more = {"ssl_certfile": tls[0], "ssl_keyfile": tls[1]} if tls else {}
+    config = uvicorn.Config(
+        app,
+        http=Connection,
+        lifespan="on",
+        access_log=False,
+        log_level="error",
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS_MAX,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        ws_max_size=1024 * 1024,
+        **more,  # type: ignore[arg-type]
+    )
+    server = Server(config, streams)
+    if started is not None:
+        started(server)
+    server.run(sockets=[bound])
+
+
+def _allow_files() -> None:
+    """Every connection is an open file."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS_MAX * 2
+    if soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -1,0 +1,183 @@
+"""Front matter: the YAML at the head of a Markdown file. Read as written, changed a key at a time.
+
+A changed file differs in that key's value alone: order, comments, quoting, line ends, a missing
+last line end, a byte order mark and the body stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairlane.model.errors import Invalid
+
+if TYPE_CHECKING:
+    import yaml
+
+_OPENING = re.compile(r"\ufeff?---[ \t]*(\r?\n)")
+_CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._/-]*[A-Za-z0-9._/-])?")
+_BY_HAND = "Edit it by hand; nothing was changed."
+
+
+class Page(NamedTuple):
+    """A Markdown file in three parts; put together they are the file again."""
+
+    opening: str  # the first fence, with what stands before it
+    head: str  # the YAML
+    rest: str  # the second fence and the body
+
+    @property
+    def body(self) -> str:
+        """What stands below the front matter."""
+        return _CLOSING.sub("", self.rest, count=1)
+
+    @property
+    def line_end(self) -> str:
+        """How lines end in this file."""
+        return "\r\n" if self.opening.endswith("\r\n") else "\n"
+
+    def fields(self) -> dict[str, Any]:
+        """The keys with their values: text as it was written, true, false, null, lists, tables."""
+        found = _parse(self.head, "get_single_data")
+        if found is None:
+            return {}
+        if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+            raise Invalid(
+                "front matter is no table of names", "Write it as lines of `name: value`."
+            )
+        return found
+
+    def text(self) -> str:
+        """The whole file."""
+        return self.opening + self.head + self.rest
+
+
+def split(text: str) -> Page | None:
+    """The parts of a file; None: it has no front matter."""
+    opening = _OPENING.match(text)
+    if opening is None:
+        return None
+    closing = _CLOSING.search(text, opening.end())
+    if closing is None:
+        raise Invalid("front matter is not closed", "End it with a line `---`.")
+    return Page(opening[0], text[opening.end() : closing.start()], text[closing.start() :])
+
+
+def put(text: str, key: str, value: str) -> str:
+    """The file with one key set to a text; every other byte stays."""
+    page = split(text)
+    if page is None:
+        raise Invalid("there is no front matter", _BY_HAND)
+    before = page.fields()
+    if before.get(key) == value:
+        return text
+    place = _place(page.head, key)
+    if place is None:
+        line = f"{' ' * _indent(page.head)}{key}: {_scalar(value)}{page.line_end}"
+        changed = page._replace(head=page.head + line)
+    else:
+        start, end = place
+        space = "" if page.head[start - 1].isspace() else " "
+        changed = page._replace(head=page.head[:start] + space + _scalar(value) + page.head[end:])
+    _check(changed, before | {key: value}, key)
+    return changed.text()
+
+
+def _check(page: Page, expected: dict[str, Any], key: str) -> None:
+    """What was written must read as it was meant, whatever the file looks like."""
+    again = split(page.text())
+    try:
+        good = again == page and page.fields() == expected
+    except Invalid:
+        good = False
+    if not good:
+        raise Invalid(f"{key!r} cannot be set in this front matter", _BY_HAND)
+
+
+def _parse(head: str, how: str) -> Any:
+    """What the parser makes of the YAML; what it cannot read is named."""
+    import yaml
+
+    try:
+        loader = _loader()(head)
+        try:
+            return getattr(loader, how)()
+        finally:
+            loader.dispose()
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise Invalid(f"front matter is not YAML: {_told(error)}", "Mend it.") from error
+
+
+def _place(head: str, key: str) -> tuple[int, int] | None:
+    """Where the value of a key stands; None: there is no such key."""
+    import yaml
+
+    node = _parse(head, "get_single_node")
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    for name, value in node.value:
+        if name.value == key:
+            if not isinstance(value, yaml.ScalarNode) or "\n" in _written(head, value):
+                raise Invalid(f"the value of {key!r} is not one line", _BY_HAND)
+            return value.start_mark.index, value.end_mark.index
+    return None
+
+
+def _written(head: str, node: yaml.ScalarNode) -> str:
+    return head[node.start_mark.index : node.end_mark.index]
+
+
+def _indent(head: str) -> int:
+    """How far the keys are moved in."""
+    node = _parse(head, "get_single_node")
+    return 0 if node is None else int(node.start_mark.column)
+
+
+def _scalar(value: str) -> str:
+    """A text as YAML, plain where it can be."""
+    import yaml
+
+    loader = _loader()
+    if _PLAIN.fullmatch(value) and yaml.load(value, loader) == value:  # a safe loader
+        return value
+    written: str = yaml.safe_dump(value, default_style='"', width=float("inf"))
+    return written.rstrip("\n")
+
+
+def _told(error: BaseException) -> str:
+    """What the parser says, in one line."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", "it is too deep")
+    return f"{problem}, line {mark.line + 2}" if mark else str(problem)
+
+
+@cache
+def _loader() -> type[yaml.SafeLoader]:
+    """A safe loader that leaves dates and numbers as text, and knows no aliases."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):  # a small file could become a huge value
+                raise yaml.MarkedYAMLError(problem="an alias is not read here")
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            if len(set(names)) < len(names):
+                twice = next(name for name in names if names.count(name) > 1)
+                raise yaml.MarkedYAMLError(problem=f"{twice!r} appears twice")
+            return super().construct_mapping(node, deep)
+
+    Loader.yaml_implicit_resolvers = {}
+    Loader.add_implicit_resolver(
+        "tag:yaml.org,2002:bool",
+        re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"),
+        list("tTfF"),
+    )
+    Loader.add_implicit_resolver(
+        "tag:yaml.org,2002:null", re.compile(r"(?:~|null|Null|NULL|)\Z"), ["~", "n", "N", ""]
+    )
+    return Loader

@@ -1,0 +1,195 @@
+"""Beads: what `bd list` and `bd ready` print, or an export of it; epics and convoys are groups.
+
+Priorities 0 to 4 become 0, 50, 100, 150 and 200: beads' default is Fairlane's. What blocks a bead,
+or an epic that it is part of, comes first; what only beads can know is left to `bd ready`. A bead
+is claimed when its task starts and closed when it is done; its own text is never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fairlane.intake.files import read_text
+from fairlane.intake.formats.bead import COLLECTIONS, WHAT, Bead, id_of, parse, read_all
+from fairlane.intake.formats.web import Web
+from fairlane.intake.outline import as_name, prompt_of
+from fairlane.intake.programs import Printed, ask
+from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing, Told, Where
+from fairlane.model.errors import Invalid, Refused, TryLater
+from fairlane.model.instant import parse_instant, show_instant
+
+PROGRAM = ("bd",)
+ACTOR = "fairlane"
+LISTED, READY = ("list", "--json", "--limit", "0"), ("ready", "--json", "--limit", "0")
+PRIORITIES = {"0": 0, "1": 50, "2": 100, "3": 150, "4": 200}
+TAKEN = ("in_progress", "hooked", "pinned")
+#: What is kept in `meta`: nothing that changes while somebody works on it.
+META = (
+    "labels", "owner", "spec_id", "external_ref", "estimated_minutes", "due_at", "created_by",
+    "source_system", "metadata",
+)  # fmt: skip
+#: What a bead is told when its task has this status.
+SAID = {"leased": "claim", "running": "claim", "done": "close"}
+
+
+def read(where: Where) -> Found:
+    """Every bead that is listed; from `bd` itself also which of them are ready."""
+    path = where.path
+    if where.text is not None:
+        return _found(parse(where.text, where.name))
+    if where.command is not None and "--json" in where.command:  # the whole question
+        return _found(parse(_listed(where, where.command), where.name))
+    if path is not None and where.command is None and (path.name == ".beads" or not path.is_dir()):
+        file = path / "issues.jsonl" if path.is_dir() else path
+        return _found(parse(read_text(file, WHAT), str(file)))
+    rows = parse(_listed(where, (*_program(where), *LISTED)), "bd list")
+    ready = parse(_listed(where, (*_program(where), *READY)), "bd ready")
+    known = {id_of(row) for _, row in rows}
+    rows += [(place, row) for place, row in ready if id_of(row) not in known]
+    return _found(rows, {id_of(row) for _, row in ready})
+
+
+def write(where: Where, told: Sequence[Told]) -> list[str]:
+    """Claim what has started, close what is done; what others have taken or closed stays."""
+    written = []
+    for each in told:
+        deed = SAID.get(each.status)
+        if deed is None or deed == SAID.get(str(each.facts.get("told"))):
+            continue
+        bead = _asked(where, each.id)
+        ours = bead.status == "open" or bead.row.get("assignee") == ACTOR
+        if bead.closed or not ours or (deed == "claim" and bead.status != "open"):
+            continue
+        reason = each.reason or f"Done by Fairlane as task {each.task}"
+        words = ("--claim",) if deed == "claim" else ("--reason", reason)
+        _tell(where, "update" if deed == "claim" else "close", each.id, *words)
+        written.append(each.id)
+    return written
+
+
+def _program(where: Where) -> tuple[str, ...]:
+    """`bd`, or what stands for it; of a whole question the words before it."""
+    words = where.command or PROGRAM
+    ends = [at for at, word in enumerate(words) if word in ("list", "ready") and "--json" in words]
+    return words[: ends[0]] if ends else words
+
+
+def _ask(where: Where, words: Sequence[str]) -> Printed:
+    folder = where.path
+    if folder is not None and folder.name == "issues.jsonl":
+        folder = folder.parent
+    if folder is not None and folder.name == ".beads":
+        folder = folder.absolute().parent
+    if folder is not None and not folder.is_dir():
+        hint = "Give the folder in which bd works."
+        raise Refused(f"{where.name} is a file: nothing can be told to it", hint, "not_writable")
+    return ask(words, where.seconds, folder, {"BEADS_ACTOR": ACTOR})
+
+
+def _listed(where: Where, words: Sequence[str]) -> str:
+    printed = _ask(where, words)
+    if printed.code != 0:
+        shown = " ".join(words)
+        message = f"{shown}: {_last(printed) or f'exit {printed.code}'}"
+        hint = f"Try `{shown}` yourself, or give a file that it printed."
+        raise TryLater(message, hint, "source_unavailable")
+    return printed.out
+
+
+def _tell(where: Where, *words: str) -> str:
+    printed = _ask(where, (*_program(where), *words))
+    if printed.code != 0:
+        message = f"bd {words[0]} {words[1]}: {_last(printed) or f'exit {printed.code}'}"
+        raise Refused(message, "It is told again at the next sync.")
+    return printed.out
+
+
+def _asked(where: Where, name: str) -> Bead:
+    """One bead as it is now."""
+    beads, _ = read_all(parse(_tell(where, "show", name, "--json"), "bd show"))
+    if name not in beads:
+        raise Refused(f"bd show {name}: there is no such bead", "It may have been removed.")
+    return beads[name]
+
+
+def _last(printed: Printed) -> str:
+    return (printed.err or printed.out.strip()).rpartition("\n")[2]
+
+
+def _found(rows: list[tuple[str, Any]], ready: set[str] | None = None) -> Found:
+    beads, left_out = read_all(rows)
+    web, items = Web(beads), []
+    for bead in beads.values():
+        if bead.not_work and not bead.closed:
+            left_out.append(LeftOut(bead.id, bead.not_work, bead.where))
+        elif bead.is_work:
+            try:
+                items.append(_item(bead, web, ready))
+            except Invalid as error:
+                left_out.append(LeftOut(bead.id, error.message, bead.where, bad=True, sure=True))
+    groups = [
+        Collection(bead.id, as_name(bead.id), _title(bead), next(iter(web.groups(bead)), None))
+        for bead in beads.values()
+        if bead.sort in COLLECTIONS
+    ]
+    return Found(tuple(items), tuple(groups), tuple(left_out))
+
+
+def _item(bead: Bead, web: Web, ready: set[str] | None) -> Item:
+    """One bead with what it waits for; where `bd` was asked, it has the last word."""
+    standing, why, held = _standing(bead)
+    needs, reasons = web.blockers(bead, ready is not None and bead.id in ready)
+    reasons = [held, *reasons] if held else reasons
+    if ready is not None and standing is Standing.OPEN:
+        if bead.id in ready:
+            reasons = []
+        elif not (needs or reasons or bead.row.get("defer_until")):
+            reasons = ["bd ready does not list it"]
+    group, *also = web.groups(bead) or (None,)
+    return Item(
+        bead.id, _record(bead), standing, tuple(needs), "; ".join(reasons), group, why, bead.where,
+        also=tuple(also),
+    )  # fmt: skip
+
+
+def _standing(bead: Bead) -> tuple[Standing, str, str]:
+    """What its status says, why it is taken or closed, and why it may not start yet."""
+    row, status = bead.row, bead.status
+    if bead.closed:
+        return Standing.CLOSED, str(row.get("close_reason") or "closed"), ""
+    if status in TAKEN or row.get("pinned"):
+        word = status if status in TAKEN else "pinned"
+        return Standing.TAKEN, f"{word} by {row['assignee']}" if row.get("assignee") else word, ""
+    if status == "deferred" and row.get("defer_until"):
+        return Standing.OPEN, "", f"deferred until {row['defer_until']}"
+    return Standing.OPEN, "", "" if status == "open" else f"its status is {status}"
+
+
+def _record(bead: Bead) -> dict[str, Any]:
+    """The model's fields. A time until which it is deferred needs no further word from beads."""
+    row, title = bead.row, _title(bead)
+    sections = [
+        ("", row.get("description")), ("Design", row.get("design")),
+        ("Acceptance criteria", row.get("acceptance_criteria")), ("Notes", row.get("notes")),
+    ]  # fmt: skip
+    record = {
+        "title": title,
+        "prompt": prompt_of(title, sections),
+        "priority": _priority(row.get("priority", 2)),
+        "meta": {"type": bead.sort} | {key: row[key] for key in META if row.get(key)},
+    }
+    if row.get("defer_until"):
+        record["not_before"] = show_instant(parse_instant(str(row["defer_until"])))
+    return record
+
+
+def _priority(value: object) -> int:
+    known = PRIORITIES.get(str(value).upper().removeprefix("P"))
+    if known is None:
+        raise Invalid(f"priority: {value!r} is none of 0 to 4")
+    return known
+
+
+def _title(bead: Bead) -> str:
+    return " ".join(str(bead.row.get("title") or "").split()) or bead.id

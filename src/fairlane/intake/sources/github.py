@@ -1,0 +1,208 @@
+"""GitHub issues: what `gh issue list --json` prints, from a file or from `gh` itself.
+
+Fields that an older `gh` does not know are left out. Labels are hints: `priority:high` or `P1`,
+and `kind:review`; no label keeps an issue from being taken. What blocks an issue comes first; an
+issue with open sub-issues is a group.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fairlane.intake.files import parse_json, read_text
+from fairlane.intake.outline import (
+    Entry,
+    Outline,
+    as_name,
+    each_valid,
+    leftover,
+    line_of,
+    list_of,
+    prompt_of,
+    table_of,
+)
+from fairlane.intake.programs import Printed, ask
+from fairlane.intake.sources.base import Collection, Found, Standing, Where
+from fairlane.model.errors import Invalid, TryLater
+from fairlane.model.names import is_name
+
+WHAT = "a file of `gh issue list --json …`, a repository's folder, or OWNER/NAME"
+PROGRAM = ("gh",)
+FIELDS = (
+    "number", "title", "body", "labels", "assignees", "milestone", "state", "stateReason",
+    "createdAt", "updatedAt", "url", "issueType", "parent", "subIssues", "blockedBy",
+)  # fmt: skip
+#: gh itself gives 30.
+LIMIT = "1000"
+PRIORITIES = {
+    "critical": 25, "urgent": 25, "p0": 25, "high": 50, "p1": 50, "medium": 100, "p2": 100,
+    "low": 150, "p3": 150,
+}  # fmt: skip
+NOT_LOGGED_IN = 4
+_URL = re.compile(r"https?://[^/]+/([^/]+/[^/]+)/issues/\d+")
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+_UNKNOWN = re.compile(r'[Uu]nknown JSON field:?\s*"?(\w+)')
+_KNOWN = re.compile(r"^\s+(\w+)$", re.MULTILINE)
+_READ = (
+    "number", "title", "body", "labels", "state", "stateReason", "parent", "subIssues",
+    "subIssuesSummary", "blockedBy", "blocking", "updatedAt",
+)  # fmt: skip
+_QUIET = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "NO_COLOR": "1"}
+
+
+def read(where: Where) -> Found:
+    """Every issue that the file, or `gh`, tells of."""
+    text = where.text
+    if text is None and where.path is not None and where.path.is_file():
+        text = read_text(where.path, WHAT)
+    if text is None:
+        text = _ask(where)
+    rows = parse_json(text, where.name, WHAT)
+    if not isinstance(rows, list):
+        raise Invalid(f"{where.name}: not a list of issues", f"Give {WHAT}.", code="unreadable")
+    listing = _Listing([row for row in rows if isinstance(row, dict)])
+    origin = where.name if where.command is None else where.command[0]
+    places = [f"{origin}, record {at} of {len(rows)}" for at in range(1, len(rows) + 1)]
+    entries, left_out = each_valid(zip(places, rows, strict=True), listing.entries)
+    return Outline(entries).found(listing.parents.values(), left_out)
+
+
+class _Listing:
+    """Issues that were listed together, and who belongs to whom among them."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self._listed = {_key(row) for row in rows}
+        self._above = {_key(sub): _key(row) for row in rows for sub in _nodes(row, "subIssues")}
+        self.parents: dict[str, Collection] = {}  # issues that are named as parents, but not listed
+
+    def entries(self, place: str, row: Any) -> Iterator[Entry]:
+        """One issue."""
+        issue = table_of(row)
+        line_of(issue, "number")
+        title = line_of(issue, "title")
+        labels = [str(each.get("name", "")) for each in _nodes(issue, "labels")]
+        record = {
+            "id": _task_id(issue),
+            "title": title,
+            "prompt": prompt_of(title, [("", issue.get("body")), ("Issue", issue.get("url"))]),
+            "meta": leftover(issue, _READ) | {"labels": labels},
+        } | _hints(labels)
+        blockers = [each for each in _nodes(issue, "blockedBy") if _is_open(each)]
+        outside = [_key(each) for each in blockers if _key(each) not in self._listed]
+        under, group = self._place(issue)
+        yield Entry(
+            _short(_key(issue)),
+            record,
+            Standing.OPEN if _is_open(issue) else Standing.CLOSED,
+            tuple(_short(_key(each)) for each in blockers if _key(each) in self._listed),
+            under,
+            group,
+            "blocked by " + ", ".join(outside) if outside else "",
+            "" if _is_open(issue) else str(issue.get("stateReason") or "closed").lower(),
+            place,
+        )
+
+    def _place(self, issue: Mapping[str, Any]) -> tuple[str | None, str | None]:
+        """The issue that it is part of: one that is listed, or one that is only named."""
+        parent = issue.get("parent")
+        above = _key(parent) if isinstance(parent, dict) else self._above.get(_key(issue))
+        if above is None or above in self._listed:
+            return (None if above is None else _short(above)), None
+        here = _repository(above) == _repository(_key(issue))
+        shown, named = _short(above) if here else above, parent or {}
+        made = Collection(shown, _task_id(named), str(named.get("title", "")))
+        return None, self.parents.setdefault(above, made).id
+
+
+def _key(issue: Mapping[str, Any]) -> str:
+    """`owner/name#12`; `#12` where the issue does not tell its address."""
+    found = _URL.match(str(issue.get("url", "")))
+    return f"{found[1] if found else ''}#{issue.get('number')}"
+
+
+def _repository(key: str) -> str:
+    return key.rpartition("#")[0]
+
+
+def _short(key: str) -> str:
+    return key.rpartition("#")[2]
+
+
+def _task_id(issue: Mapping[str, Any]) -> str:
+    """`name-12`, by the repository's name; `gh-12` where it is not told."""
+    key = _key(issue)
+    return as_name(_repository(key).rpartition("/")[2] or "gh", _short(key))
+
+
+def _is_open(issue: Mapping[str, Any]) -> bool:
+    return str(issue.get("state") or "OPEN").upper() != "CLOSED"
+
+
+def _nodes(issue: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """A list of records, bare or as `{"nodes": […]}`."""
+    held = issue.get(key)
+    if isinstance(held, dict):
+        return _nodes(held, "nodes") if "nodes" in held else []
+    return [each for each in list_of(issue, key) if isinstance(each, dict)]
+
+
+def _hints(labels: Sequence[str]) -> dict[str, Any]:
+    """What labels say of priority and kind."""
+    hints: dict[str, Any] = {}
+    for label in labels:
+        sort, sign, word = label.lower().replace("/", ":").partition(":")
+        word = word.strip() if sign else sort.strip()
+        if sort == "kind" and sign and is_name(word):
+            hints.setdefault("kind", word)
+        elif word in PRIORITIES and (sort in ("priority", "prio") or re.fullmatch(r"p\d", word)):
+            hints.setdefault("priority", PRIORITIES[word])
+    return hints
+
+
+def _ask(where: Where) -> str:
+    """What `gh` prints, asked for fewer fields where it knows fewer."""
+    argv = list(where.command or _command(where))
+    folder = where.path if where.path is not None and where.path.is_dir() else None
+    end = time.monotonic() + where.seconds
+    for _ in FIELDS:
+        printed = ask(argv, max(0.1, end - time.monotonic()), folder, _QUIET)
+        if printed.code == 0:
+            return printed.out
+        fewer = _fewer(argv, printed.err)
+        if fewer is None:
+            raise _refused(printed)
+        argv = fewer
+    raise TryLater("gh knows none of the fields", "Use a newer gh.", "source_unavailable")
+
+
+def _command(where: Where) -> tuple[str, ...]:
+    issues = ("gh", "issue", "list", "--state", "open", "--limit", LIMIT)
+    asked = (*issues, "--json", ",".join(FIELDS))
+    if where.path is None or where.path.is_dir():
+        return asked
+    if not _REPOSITORY.fullmatch(str(where.path)):
+        raise Invalid(f"{where.path}: there is no such file", f"Give {WHAT}.", code="unreadable")
+    return (*asked, "--repo", str(where.path))
+
+
+def _fewer(argv: Sequence[str], err: str) -> list[str] | None:
+    """The same question without the fields that this `gh` does not know."""
+    unknown = _UNKNOWN.search(err)
+    if unknown is None or "--json" not in argv[:-1]:
+        return None
+    at = argv.index("--json") + 1
+    known = set(_KNOWN.findall(err[unknown.end() :]))
+    asked = [each for each in argv[at].split(",") if each != unknown[1]]
+    kept = [each for each in asked if not known or each in known]
+    return [*argv[:at], ",".join(kept), *argv[at + 1 :]] if kept else None
+
+
+def _refused(printed: Printed) -> TryLater:
+    if printed.code == NOT_LOGGED_IN:
+        message, hint = "gh is not logged in", "Log in: gh auth login."
+        return TryLater(message, hint, "not_logged_in")
+    told = printed.err.splitlines()[0] if printed.err else f"exit {printed.code}"
+    return TryLater(f"gh: {told}", "Run it by hand to see more.", "source_unavailable")

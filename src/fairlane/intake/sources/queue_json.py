@@ -1,0 +1,196 @@
+"""`queue.json`: the queue of cool-workflow, old fields and new; it can be told what became of it.
+
+`pending` and `ready` are open, `leased` and `draining` taken, `drained` and `cancelled` closed. A
+`parked` entry comes in and waits for its source: it is free when it is `pending` there again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairlane.intake import whole
+from fairlane.intake.files import parse_json, read_text
+from fairlane.intake.sources.base import Found, Item, LeftOut, Standing, Told, Where
+from fairlane.model.errors import Invalid
+from fairlane.model.instant import Instant, to_datetime
+
+SCHEMA_VERSION = 1
+#: What an entry's status says of it.
+STANDING = {
+    "pending": Standing.OPEN,
+    "ready": Standing.OPEN,
+    "parked": Standing.OPEN,
+    "leased": Standing.TAKEN,
+    "draining": Standing.TAKEN,
+    "drained": Standing.CLOSED,
+    "cancelled": Standing.CLOSED,
+}
+#: A task's status -> what the entry is then called.
+TOLD = {
+    "queued": "ready",
+    "leased": "leased",
+    "running": "leased",
+    "done": "drained",
+    "parked": "parked",
+    "canceled": "cancelled",
+}
+ELIGIBLE = ("pending", "ready")
+#: Fields of an entry that are a task's.
+_TAKEN_OVER = frozenset(
+    {"id", "priority", "status", "note", "nextEligibleAt", "schemaVersion", "repo"}
+)
+WHAT = "a queue.json of cool-workflow"
+
+
+def read(where: Where) -> Found:
+    """Every entry, in the order of the file."""
+    if where.text is None and where.path is None:
+        raise Invalid("there is nothing to read", f"Give {WHAT}.", code="unreadable")
+    text = where.text if where.path is None else read_text(where.path, WHAT)
+    items: list[Item] = []
+    left_out: list[LeftOut] = []
+    for number, entry in enumerate(_parsed(text or "", where.name)["entries"], start=1):
+        place = f"{Path(where.name).name}: entry {number}"
+        try:
+            items.append(_item(entry, place))
+        except Invalid as error:
+            name = str(entry.get("id") or place) if isinstance(entry, dict) else place
+            left_out.append(LeftOut(name, error.message, place, bad=True, sure=name != place))
+    return Found(tuple(items), left_out=tuple(left_out))
+
+
+def write(where: Where, told: Sequence[Told]) -> list[str]:
+    """Put what became of entries into the file: unknown keys, order and schema stay."""
+    if where.path is None or not told:
+        return []
+    written: list[str] = []
+
+    def turn(content: bytes) -> bytes:
+        text = content.decode("utf-8-sig")
+        document = _parsed(text, where.name)
+        entries = {entry["id"]: entry for entry in document["entries"] if _named(entry)}
+        written[:] = [
+            each.id for each in told if each.id in entries and _tell(entries[each.id], each)
+        ]
+        if not written:
+            return content
+        return _dumped(document, text).encode()
+
+    whole.change(where.path, turn)
+    return written
+
+
+def _parsed(text: str, name: str) -> dict[str, Any]:
+    document = parse_json(text, name, WHAT)
+    if not isinstance(document, dict) or not isinstance(document.get("entries"), list):
+        message = f"{name}: not a queue: there is no list `entries`"
+        raise Invalid(message, f"Give {WHAT}.", code="unreadable")
+    version = document.get("schemaVersion", SCHEMA_VERSION)
+    if version != SCHEMA_VERSION:
+        message = f"{name}: schemaVersion {version!r} is not known"
+        raise Invalid(message, f"Give one with schemaVersion {SCHEMA_VERSION}.", code="unreadable")
+    return document
+
+
+def _named(entry: object) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("id"), str) and bool(entry["id"])
+
+
+def _item(entry: Any, place: str) -> Item:
+    if not _named(entry):
+        raise Invalid("an entry without an id")
+    status = entry.get("status", "pending")
+    standing = STANDING.get(status) if isinstance(status, str) else None
+    if standing is None:
+        raise Invalid(f"status {status!r} is none of {', '.join(STANDING)}")
+    attempts = entry.get("attempts", 0)
+    if type(attempts) is not int or attempts < 0:
+        raise Invalid(f"attempts: not a count: {attempts!r}")
+    reason = entry.get("parkedReason")
+    return Item(
+        entry["id"],
+        _record(entry),
+        standing,
+        blocked=f"parked{f': {reason}' if reason else ''}" if status == "parked" else "",
+        why=f"it is {status}" if standing is not Standing.OPEN else "",
+        where=place,
+        failures=attempts,
+    )
+
+
+def _record(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What is to be done: an application or a workflow, with its inputs."""
+    what = entry.get("workflowId") or entry.get("appId") or entry.get("runId") or entry["id"]
+    prompt = entry.get("note") or f"Do {what}."
+    inputs = entry.get("inputs")
+    if inputs:
+        prompt += f"\n\nInputs:\n{json.dumps(inputs, indent=2, ensure_ascii=False)}"
+    meta = {key: value for key, value in entry.items() if key not in _TAKEN_OVER}
+    for counted in ("attempts", "leaseId", "leaseExpiresAt", "parkedReason", "drainedAt"):
+        meta.pop(counted, None)
+    if entry.get("repo"):
+        meta["repo"] = entry["repo"]
+    return {
+        "title": str(what),
+        "prompt": prompt,
+        "priority": entry.get("priority"),
+        "not_before": entry.get("nextEligibleAt"),
+        "meta": meta,
+    }
+
+
+def _tell(entry: dict[str, Any], told: Told) -> bool:
+    """Whether anything about the entry is other than it was; what others have set stays."""
+    facts = told.facts
+    status, now = TOLD[told.status], entry.get("status", "pending")
+    last = TOLD.get(str(facts.get("told")), "ready")
+    if now not in (last, status) and not (last == "ready" and now in ELIGIBLE):
+        return False
+    if status == "ready" and now == "pending":
+        status = now  # both are eligible
+    lease = facts if status == "leased" else {}
+    wanted = {
+        "status": status,
+        "attempts": _attempts(entry, facts),
+        "nextEligibleAt": _shown(facts.get("backoff_until")) or entry.get("nextEligibleAt"),
+        "leaseId": lease.get("lease"),
+        "leaseExpiresAt": _shown(lease.get("lease_expires_at")),
+        "parkedReason": told.reason or None if status == "parked" else None,
+        "drainedAt": entry.get("drainedAt"),
+    }
+    if status == "drained" and not entry.get("drainedAt"):
+        wanted["drainedAt"] = _shown(told.at)
+    before = dict(entry)
+    for key, value in wanted.items():
+        if value is not None:
+            entry[key] = value
+        elif key in entry:
+            del entry[key]
+    return entry != before
+
+
+def _attempts(entry: Mapping[str, Any], facts: Mapping[str, Any]) -> int | None:
+    """Those that failed, here and before; an old file that counts none is not made to."""
+    before = entry.get("attempts", 0)
+    count: int = facts.get("failures", max(before, facts.get("attempts", 0)))
+    return count if count or "attempts" in entry else None
+
+
+def _shown(when: Instant | str | None) -> str | None:
+    """A time as this file has it, in milliseconds."""
+    if type(when) is not int:
+        return str(when) if when else None
+    text = to_datetime(when).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def _dumped(document: Any, text: str) -> str:
+    """The document, set as the text was."""
+    second = text.split("\n", 2)[1] if text.count("\n") > 1 else ""
+    indent = len(second) - len(second.lstrip(" ")) or None
+    marks = (",", ": ") if indent else (",", ":")
+    set_so = json.dumps(document, indent=indent, separators=marks, ensure_ascii=text.isascii())
+    return set_so + ("\n" if text.endswith("\n") else "")

@@ -1,0 +1,163 @@
+"""task-master: `tasks.json` with tags, or the older shape; a task with open subtasks is a group.
+
+Priorities critical, high, medium and low are 25, 50, 100 and 150. Task ids get the name of the
+folder that holds `.taskmaster` in front, so that two files can be told apart, and the tag where it
+is not `master`. Subtasks are known as `5.2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fairlane.intake.files import locate, parse_json, read_text
+from fairlane.intake.outline import (
+    Entry,
+    Outline,
+    as_name,
+    each_valid,
+    leftover,
+    line_of,
+    list_of,
+    prompt_of,
+    table_of,
+)
+from fairlane.intake.sources.base import Collection, Found, LeftOut, Standing, Where
+from fairlane.model.errors import Invalid
+
+PLACES = (".taskmaster/tasks/tasks.json", "tasks/tasks.json", "tasks.json")
+WHAT = "a tasks.json of task-master, or the folder that holds .taskmaster"
+DEFAULT_TAG = "master"
+PRIORITIES = {"critical": 25, "high": 50, "medium": 100, "low": 150}
+_DONE = ("done", "completed")
+_TAKEN = ("in-progress", "review")
+_READ = (
+    "id", "title", "description", "status", "dependencies", "priority", "details", "testStrategy",
+    "subtasks", "acceptanceCriteria",
+)  # fmt: skip
+
+
+def read(where: Where) -> Found:
+    """Every task of every tag."""
+    if where.text is not None:
+        text, folder = where.text, ""
+    else:
+        path = locate(where, PLACES, WHAT)
+        text, folder = read_text(path, WHAT), _project(path)
+    entries: list[Entry] = []
+    collections: list[Collection] = []
+    left_out: list[LeftOut] = []
+    for tag, tasks in _tags(parse_json(text, where.name, WHAT), where.name).items():
+        reader = _Tag(tag, folder or "tm")
+        made, bad = each_valid(
+            [(f"{where.name}, task {at} of {tag}", row) for at, row in enumerate(tasks, 1)],
+            reader.entries,
+        )
+        entries += reader.without_dropped(made)
+        left_out += bad
+        if reader.collection is not None:
+            collections.append(reader.collection)
+    return Outline(entries).found(collections, left_out)
+
+
+def _project(path: Path) -> str:
+    """The folder whose tasks these are."""
+    folder = path.absolute().parent
+    while folder.name in ("tasks", ".taskmaster"):
+        folder = folder.parent
+    return folder.name
+
+
+def _tags(document: Any, name: str) -> dict[str, list[Any]]:
+    """Tag -> its tasks, whichever shape the file has."""
+    if isinstance(document, list):
+        return {DEFAULT_TAG: document}
+    if isinstance(document, dict) and isinstance(document.get("tasks"), list):
+        return {DEFAULT_TAG: document["tasks"]}
+    tags = {
+        str(tag): held["tasks"]
+        for tag, held in (document if isinstance(document, dict) else {}).items()
+        if isinstance(held, dict) and isinstance(held.get("tasks"), list)
+    }
+    if not tags and document != {}:
+        raise Invalid(f"{name}: no tasks in it", f"Give {WHAT}.", code="unreadable")
+    return tags
+
+
+class _Tag:
+    """Reads the tasks of one tag."""
+
+    def __init__(self, tag: str, folder: str) -> None:
+        usual = tag == DEFAULT_TAG
+        self._shown = "" if usual else f"{tag}:"
+        self._name = as_name(folder, "" if usual else tag)
+        self.collection = None if usual else Collection(tag, self._name, f"tag {tag}")
+
+    def entries(self, place: str, row: Any) -> Iterator[Entry]:
+        """A task, and its subtasks under it."""
+        task = table_of(row)
+        name = line_of(task, "id")
+        subtasks = [table_of(each) for each in list_of(task, "subtasks")]
+        yield self._entry(task, name, None, place)
+        for each in subtasks:
+            number = line_of(each, "id").rpartition(".")[2]
+            yield self._entry({"priority": task.get("priority")} | each, number, name, place)
+
+    def _entry(self, task: Mapping[str, Any], name: str, above: str | None, place: str) -> Entry:
+        whole = f"{above}.{name}" if above else name
+        status = str(task.get("status") or "pending")
+        standing, blocked = _standing(status)
+        title = line_of(task, "title")
+        prompt = prompt_of(
+            title,
+            (
+                ("", task.get("description")),
+                ("Details", task.get("details")),
+                ("Acceptance criteria", task.get("acceptanceCriteria")),
+                ("How it is tested", task.get("testStrategy")),
+            ),
+        )
+        record = {
+            "id": as_name(self._name, whole),
+            "title": title,
+            "prompt": prompt,
+            "priority": PRIORITIES.get(str(task.get("priority")).lower(), 100),
+            "meta": leftover(task, _READ),
+        }
+        needs = tuple(
+            self._shown + _whole_id(each, above) for each in list_of(task, "dependencies")
+        )
+        return Entry(
+            self._shown + whole, record, standing, needs,
+            None if above is None else self._shown + above,
+            self.collection.id if self.collection else None,
+            blocked, status if standing is not Standing.OPEN else "", place,
+        )  # fmt: skip
+
+    def without_dropped(self, entries: list[Entry]) -> list[Entry]:
+        """What needs a task that was given up waits: its need will never be met."""
+        dropped = {each.id for each in entries if each.why == "cancelled"}
+        told = []
+        for each in entries:
+            lost = [name for name in each.needs if name in dropped]
+            kept = tuple(name for name in each.needs if name not in dropped)
+            why = "; ".join(filter(None, [each.blocked, *(f"{n} is cancelled" for n in lost)]))
+            told.append(replace(each, needs=kept, blocked=why) if lost else each)
+        return told
+
+
+def _standing(status: str) -> tuple[Standing, str]:
+    """What a status says, and what it says of waiting."""
+    if status in _DONE or status == "cancelled":
+        return Standing.CLOSED, ""
+    if status in _TAKEN:
+        return Standing.TAKEN, ""
+    return Standing.OPEN, "" if status == "pending" else f"its status is {status}"
+
+
+def _whole_id(need: object, above: str | None) -> str:
+    """A dependency: `5.1` as it is; of a subtask `1` is its sibling."""
+    name = str(need).strip()
+    return f"{above}.{name}" if above and "." not in name else name

@@ -1,0 +1,68 @@
+"""Templates: a prompt with `{placeholders}`, tried when the task is added."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fairlane.model.errors import Refused, did_you_mean
+from fairlane.model.project import Project
+
+#: The prompt as it is.
+NONE = "none"
+#: What every template may name, beside the task's own `vars`.
+PLACEHOLDERS = (
+    "id", "title", "prompt", "project", "kind", "group", "parent", "agent", "base", "workspace",
+    "priority", "attempt", "error", "artifacts",
+)  # fmt: skip
+FILE_BYTES_MAX = 1_000_000
+
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}|\{(\w+)\}")
+
+
+def find(name: str, project: Project, home: Path) -> str:
+    """The text of a template: the repository's, else the home folder's."""
+    folders = [Path(project.repo).expanduser()] if project.repo else []
+    places = [folder / "templates" / f"{name}.md" for folder in (*folders, home)]
+    for place in places:
+        try:
+            data = place.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise Refused(f"template {name}: {place} cannot be read: {error.strerror}") from error
+        if len(data) > FILE_BYTES_MAX:
+            raise Refused(f"template {name}: {place} has {len(data)} bytes", "Make it shorter.")
+        return data.decode("utf-8", "replace")
+    looked = " and ".join(str(place) for place in places)
+    known = {each.stem for place in places for each in place.parent.glob("*.md")} | {NONE}
+    hint = f"{did_you_mean(name, known)} Looked for {looked}."
+    raise Refused(f"there is no template {name!r}", hint, code="no_template")
+
+
+def check(name: str, text: str, variables: Mapping[str, str]) -> None:
+    """Refuse a template that names something nobody will give."""
+    known = {*PLACEHOLDERS, *variables}
+    for _, placeholder in _PLACEHOLDER.findall(text):
+        if placeholder and placeholder not in known:
+            hint = f"{did_you_mean(placeholder, known)} Give it with --var {placeholder}=VALUE."
+            message = f"template {name!r}: unknown placeholder {{{placeholder}}}"
+            raise Refused(message, hint, code="unknown_placeholder")
+
+
+def render(text: str, values: Mapping[str, Any], variables: Mapping[str, str]) -> str:
+    """The prompt that a template gives; `{{name}}` stands for the braces themselves."""
+
+    def fill(found: re.Match[str]) -> str:
+        if found[1]:
+            return f"{{{found[1]}}}"
+        if found[2] in variables:
+            return variables[found[2]]
+        value = values.get(found[2])
+        if isinstance(value, tuple | list):
+            return ", ".join(map(str, value))
+        return "" if value is None else str(value)
+
+    return _PLACEHOLDER.sub(fill, text)

@@ -1,0 +1,117 @@
+"""Tokens and dollars: what counts, in which window, what is reserved, what a start costs."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from fairlane.model.instant import MINUTE, Instant, instant, to_datetime
+from fairlane.model.project import charge
+from fairlane.policy.sections import is_calendar, window_micros
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    #: Usage of one minute: (its first instant, tokens, micro-dollars).
+    Bucket = tuple[Instant, int, int]
+
+
+class Tokens(NamedTuple):
+    """Four disjoint counters; which of them make up "tokens" is the policy's choice."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+def counted(tokens: Tokens, count: Iterable[str]) -> int:
+    """The tokens that count in shares, budgets and estimates."""
+    booked = tokens._asdict()
+    return sum(booked[name] for name in set(count))
+
+
+def minute_of(when: Instant) -> Instant:
+    """The first instant of its minute: the bucket in which usage is booked."""
+    return when - when % MINUTE
+
+
+def window_start(window: str, now: Instant) -> Instant | None:
+    """The first bucket that a window still holds; None: everything ever.
+
+    A rolling window holds a minute until all of it is older than its length: never too little.
+    """
+    if is_calendar(window):
+        return instant(_calendar_start(window, to_datetime(now)))
+    length = window_micros(window)
+    return None if length is None else minute_of(now - length)
+
+
+def window_end(window: str, now: Instant) -> Instant | None:
+    """When a calendar window ends; None: rolling windows lose parts, the total nothing."""
+    if not is_calendar(window):
+        return None
+    start = _calendar_start(window, to_datetime(now))
+    days = {"day": 1, "week": 7, "month": 31}[window]
+    return instant(_calendar_start(window, start + timedelta(days=days)))
+
+
+def spent(buckets: Iterable[Bucket], window: str, now: Instant) -> tuple[int, int]:
+    """Tokens and micro-dollars in the window."""
+    held = _held(buckets, window, now)
+    return sum(tokens for _, tokens, _ in held), sum(usd for _, _, usd in held)
+
+
+def leaves(
+    buckets: Iterable[Bucket], window: str, now: Instant
+) -> tuple[tuple[Instant, int, int], ...]:
+    """When which part of what was spent leaves the window, by time."""
+    end, length = window_end(window, now), window_micros(window)
+    parts: dict[Instant, tuple[int, int]] = {}
+    for minute, tokens, usd in _held(buckets, window, now):
+        if end is not None:
+            at = end
+        elif length is not None:
+            at = minute_of(minute) + MINUTE + length
+        else:
+            return ()
+        before = parts.get(at, (0, 0))
+        parts[at] = (before[0] + tokens, before[1] + usd)
+    return tuple((at, *parts[at]) for at in sorted(parts))
+
+
+def reserved(estimate: int, used: int) -> int:
+    """What an attempt in flight is still expected to use."""
+    return max(0, estimate - used)
+
+
+def clock_correction(estimate_charged: int, used: int, weight: int, ended: bool) -> int:
+    """How a project's clock must differ from the charge that was taken at the start.
+
+    While the attempt runs the project has received max(used, estimate), when it has ended, what
+    was used. `weight` is the one kept with the lease.
+    """
+    received = used if ended else max(used, estimate_charged)
+    return charge(received, weight) - charge(estimate_charged, weight)
+
+
+def percentile70(values: Iterable[int]) -> int:
+    """The smallest value that at least 70 % of them do not exceed (nearest rank)."""
+    ordered = sorted(values)
+    if not ordered:
+        raise ValueError("there is no percentile of nothing")
+    rank = -(-7 * len(ordered) // 10)
+    return ordered[rank - 1]
+
+
+def _held(buckets: Iterable[Bucket], window: str, now: Instant) -> list[Bucket]:
+    start = window_start(window, now)
+    return [bucket for bucket in buckets if start is None or minute_of(bucket[0]) >= start]
+
+
+def _calendar_start(window: str, moment: datetime) -> datetime:
+    """The first instant of the UTC day, week (from Monday) or month."""
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    if window == "week":
+        return day - timedelta(days=day.weekday())
+    return day.replace(day=1) if window == "month" else day

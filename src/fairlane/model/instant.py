@@ -1,0 +1,86 @@
+"""Instants and durations: whole microseconds inside, RFC 3339 and `5m` outside."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+
+from fairlane.model.errors import Invalid
+
+#: Microseconds since 1970-01-01T00:00:00Z.
+Instant: TypeAlias = int
+#: A length of time in microseconds.
+Micros: TypeAlias = int
+
+SECOND: Micros = 1_000_000
+MINUTE: Micros = 60 * SECOND
+HOUR: Micros = 60 * MINUTE
+DAY: Micros = 24 * HOUR
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS = {"ms": 1_000, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
+_PART = re.compile(r"(\d+)(ms|s|m|h|d|w)")
+_DURATION = re.compile(r"(?:\d+(?:ms|s|m|h|d|w))+")
+
+
+def instant(when: datetime | Instant) -> Instant:
+    """An aware datetime, or an instant already, as an instant."""
+    if isinstance(when, int) and not isinstance(when, bool):
+        return when
+    if not isinstance(when, datetime):
+        raise Invalid(f"not a time: {when!r}", "Give an aware datetime.")
+    if when.tzinfo is None:
+        shown = when.isoformat()
+        raise Invalid(f"time without a zone: {shown}", "Add a zone, such as +00:00 or Z.")
+    return (when - _EPOCH) // timedelta(microseconds=1)
+
+
+def to_instants(thing: object, *names: str) -> None:
+    """Turn datetimes that a frozen value was given into instants."""
+    for name in names:
+        value = getattr(thing, name)
+        if value is not None and type(value) is not int:
+            object.__setattr__(thing, name, instant(value))
+
+
+def to_datetime(when: Instant) -> datetime:
+    """An instant as an aware datetime in UTC."""
+    return _EPOCH + timedelta(microseconds=when)
+
+
+def parse_instant(text: str) -> Instant:
+    """An RFC 3339 time; one without a zone is refused: two machines would read it differently."""
+    try:
+        return instant(datetime.fromisoformat(text))
+    except ValueError as error:
+        raise Invalid(f"not a time: {text!r}", "Write it as 2026-01-30T12:00:00Z.") from error
+
+
+def show_instant(when: Instant) -> str:
+    """RFC 3339 in UTC, with a fraction only where there is one."""
+    moment = to_datetime(when).replace(tzinfo=None)
+    if not moment.microsecond:
+        return moment.isoformat() + "Z"
+    unit = "milliseconds" if moment.microsecond % 1000 == 0 else "microseconds"
+    return moment.isoformat(timespec=unit) + "Z"
+
+
+def parse_duration(text: str) -> Micros:
+    """A length such as `90s`, `5m`, `1h30m`, `7d`."""
+    if not isinstance(text, str) or not _DURATION.fullmatch(text):
+        raise Invalid(f"not a duration: {text!r}", "Write it as 30s, 5m, 1h30m or 7d.")
+    return sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(text))
+
+
+def show_duration(length: Micros) -> str:
+    """One exact way to write a length: `90s` is `1m30s`; days only where there are whole ones."""
+    if length % 1000:
+        return f"{length / SECOND:g}s"
+    parts = []
+    days = length >= 2 * DAY and length % DAY == 0
+    for unit in ("d", "h", "m", "s", "ms") if days else ("h", "m", "s", "ms"):
+        count, length = divmod(length, _UNITS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"

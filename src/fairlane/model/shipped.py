@@ -1,0 +1,7 @@
+"""The agents that come with Fairlane, and the account that each draws on."""
+
+from __future__ import annotations
+
+SHIPPED = ("claude", "codex", "gemini", "opencode", "shell", "demo")
+#: Agent -> the pool whose limits it shares; an agent that is not here draws on none.
+POOLS = {"claude": "anthropic", "codex": "openai", "gemini": "google", "demo": "demo"}

@@ -1,0 +1,210 @@
+"""Changes: what could be different, so that a task would start; each can be tried by planning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from fairlane.lifecycle.cooldown import prove
+from fairlane.model.instant import Instant, show_instant
+from fairlane.model.lane import Lane
+from fairlane.model.plan import Hold
+from fairlane.model.project import Budget
+from fairlane.model.record import dataclass
+from fairlane.model.resources import Pool
+from fairlane.model.snapshot import Snapshot, Waiting
+from fairlane.model.task import Outcome, Status
+from fairlane.planner.gates.budget import reserved_in
+from fairlane.planner.gates.paused import scope_words
+from fairlane.planner.lanes import WindowUsedUp
+from fairlane.planner.round import Round
+from fairlane.planner.rules import LaneRules
+from fairlane.policy.policy import Policy
+
+#: What is tried at most: tasks that end, and how far a cap is raised.
+ENDS_MAX = 20
+RAISE_MAX = 64
+
+World = tuple[Snapshot, Policy, Instant]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that could be different."""
+
+    sentence: str
+    apply: dict[str, Any]
+    to: Callable[[World], World]
+
+    def document(self) -> dict[str, Any]:
+        """As every interface shows it."""
+        return {"change": self.sentence, "apply": self.apply}
+
+
+class Limit(NamedTuple):
+    """A limit that could be raised: how, from where, in what steps."""
+
+    raised_to: Callable[[int], Change]
+    base: int
+    step: int
+
+
+def both(first: Change, second: Change) -> Change:
+    """Two changes as one, the second made for the world after the first.
+
+    Where both end or resume something, the two are listed.
+    """
+    apply = dict(first.apply)
+    for form, value in second.apply.items():
+        if form == "policy" and form in apply:
+            apply[form] = apply[form] | value
+        else:
+            apply[form] = [apply[form], value] if form in apply else value
+    sentence = f"{first.sentence}, and {second.sentence}"
+    return Change(sentence, apply, lambda world: second.to(first.to(world)))
+
+
+def wait_until(time: Instant) -> Change:
+    """Time passes and nothing else happens."""
+    shown = show_instant(time)
+    return Change(f"it is {shown}", {"at": shown}, lambda world: (world[0], world[1], time))
+
+
+def end(task: str) -> Change:
+    """A task ends, done."""
+    return Change(
+        f"{task} is done", {"end": task}, lambda world: (_without(world[0], task), *world[1:])
+    )
+
+
+def resume(scope: str) -> Change:
+    """A pause is lifted."""
+    return Change(
+        f"{scope_words(scope)} is resumed",
+        {"resume": scope},
+        lambda world: (_resumed(world[0], scope), *world[1:]),
+    )
+
+
+def raise_cap(scope: str, limit: int, value: int) -> Change:
+    """A cap is raised."""
+    key = f'caps."{scope}"' if ":" in scope else f"caps.{scope}"
+    return _set(f"cap {scope} is raised from {limit} to {value}", key, value)
+
+
+def raise_batch(limit: int, value: int) -> Change:
+    """More may start in one interval."""
+    return _set(f"the batch is raised from {limit} to {value}", "capacity.batch", value)
+
+
+def raise_budget(policy: Policy, budget: Budget, value: int) -> Change:
+    """A budget of the policy is raised."""
+    unit = "tokens" if budget.tokens is not None else "usd"
+    higher = replace(budget, tokens=value) if unit == "tokens" else replace(budget, usd=value)
+    raised = [higher if each is budget else each for each in policy.budget]
+    shown = f"{value} tokens" if unit == "tokens" else f"${value / 1_000_000:.2f}"
+    rows = policy.budget_rows(tuple(raised))
+    return _set(f"the budget of {budget.scope} is raised to {shown}", "budget", rows)
+
+
+def of_time_and_tasks(subject: Waiting, holds: list[Hold], now: Instant) -> Iterator[Change]:
+    """Waiting, tasks that end, pauses that are lifted: as the holds name them."""
+    for time in sorted({hold.until for hold in holds if hold.until is not None}):
+        if time > now:
+            yield wait_until(time)
+    holders = dict.fromkeys(task for hold in holds for task in hold.holders)
+    for task in list(holders)[:ENDS_MAX]:
+        if task != subject.entry.task:
+            yield end(task)
+    if subject.paused:
+        yield resume(f"task:{subject.entry.task}")
+
+
+def of_pauses(lane: LaneRules, round: Round) -> Iterator[Change]:
+    """Every pause that covers the lane, lifted."""
+    for scope in lane.scopes:
+        if scope in round.rules.pauses:
+            yield resume(scope)
+
+
+def of_limits(lane: LaneRules, round: Round) -> Iterator[Limit]:
+    """Caps, batch and budgets that hold the lane."""
+    for scope, limit in lane.caps:
+        taken = len(round.ledger.holders.get(scope, ()))
+        if taken >= limit and round.policy.caps.get(scope, limit) == limit:
+            yield Limit(partial(raise_cap, scope, limit), taken, 1)
+    batch = round.policy.capacity.batch
+    if batch is not None and round.batch_left == 0:
+        yield Limit(partial(raise_batch, batch), max(batch, round.snapshot.batch_started), 1)
+    for scope in lane.scopes:
+        for line in round.rules.budgets.get(scope, ()):
+            reserved = reserved_in(line, round)
+            if line.in_policy and line.spent + reserved >= line.limit:
+                step = max(1, round.policy.share.default_estimate)
+                raised = partial(raise_budget, round.policy, line.budget)
+                yield Limit(raised, line.spent + reserved + 1 - step, step)  # first: one more
+
+
+def _set(sentence: str, key: str, value: Any) -> Change:
+    return Change(
+        sentence,
+        {"policy": {key: value}},
+        lambda world: (world[0], world[1].with_overrides({key: value}), world[2]),
+    )
+
+
+def _without(snapshot: Snapshot, task: str) -> Snapshot:
+    lanes = [_lane_without(lane, task) for lane in snapshot.lanes]
+    waiting = [
+        replace(
+            each,
+            needs=tuple(pair for pair in each.needs if pair[0] != task),
+            parent=None if each.parent and each.parent[0] == task else each.parent,
+        )
+        for each in snapshot.waiting
+        if each.entry.task != task
+    ]
+    return replace(
+        snapshot,
+        lanes=tuple(lane for lane in lanes if lane.count),
+        waiting=tuple(waiting),
+        in_flight=tuple(each for each in snapshot.in_flight if each.task != task),
+        pools=_proved(snapshot, task),
+        ended=snapshot.ended | {task: Status.DONE},
+    )
+
+
+def _lane_without(lane: Lane, task: str) -> Lane:
+    if all(each.task != task for each in (*lane.by_ready, *lane.by_created)):
+        return lane
+    by_ready = tuple(each for each in lane.by_ready if each.task != task)
+    by_created = tuple(each for each in lane.by_created if each.task != task)
+    if lane.count > 1 and not (by_ready and by_created):
+        raise WindowUsedUp(frozenset({lane.key}))
+    return Lane(lane.key, lane.count - 1, by_ready, by_created)
+
+
+def _proved(snapshot: Snapshot, task: str) -> dict[str, Pool]:
+    """The pools after a task has succeeded: a probe proves its pool healthy."""
+    pools = dict(snapshot.pools)
+    for each in snapshot.in_flight:
+        name = each.lane.pool
+        if each.task == task and name in pools and each.lease.started_at is not None:
+            pools[name] = prove(pools[name], each.lease.started_at, Outcome.SUCCEEDED)
+    return pools
+
+
+def _resumed(snapshot: Snapshot, scope: str) -> Snapshot:
+    kind, _, name = scope.partition(":")
+    projects = snapshot.projects
+    if kind == "project" and name in projects:
+        projects = projects | {name: replace(projects[name], status="active")}
+    waiting = snapshot.waiting
+    if kind == "task":
+        waiting = tuple(
+            replace(each, paused=False) if each.entry.task == name else each for each in waiting
+        )
+    paused = tuple(pause for pause in snapshot.paused if pause.scope != scope)
+    return replace(snapshot, paused=paused, projects=projects, waiting=waiting)

@@ -1,0 +1,246 @@
+"""Round: what one planning round knows and has taken so far; both planners work on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
+
+from fairlane.lifecycle.reclaim import expired, status_after_loss
+from fairlane.model.instant import Instant
+from fairlane.model.lane import Entry, Lane, LaneKey, Shape, shape_of
+from fairlane.model.plan import Hold, Pick, Reclaim, Room
+from fairlane.model.resources import Pool
+from fairlane.model.snapshot import InFlight, Snapshot
+from fairlane.planner import readiness
+from fairlane.planner.gates import GATES
+from fairlane.planner.gates.cooldown import PROBE_TIME
+from fairlane.planner.ledger import Ledger
+from fairlane.planner.order import Order
+from fairlane.planner.rules import LaneRules, Rules
+from fairlane.planner.share import Flight, Share
+from fairlane.planner.staff import Staff
+from fairlane.policy.policy import Policy
+
+Check: TypeAlias = Callable[[LaneRules, "Round"], Iterable[Hold]]
+
+
+class Owner(NamedTuple):
+    """The overdue task for which something is reserved."""
+
+    lane: LaneRules
+    task: str
+
+
+class Round:
+    """Ends what has expired, enters what is in flight, and then takes picks one by one."""
+
+    def __init__(self, snapshot: Snapshot, policy: Policy, now: Instant) -> None:
+        self.snapshot, self.policy, self.now = snapshot, policy, now
+        self.ignores_room = False  # while it is asked who is present
+        self.rules = Rules(snapshot, policy, now)
+        self.ledger = Ledger()
+        self.staff = Staff(snapshot.workers, policy.caps.get("all"), self.ledger)
+        self.resting = {pool.name: pool for pool in snapshot.pools.values() if pool.hits}
+        self.resting |= {p.name: p for p in snapshot.pools.values() if (p.until or 0) > now}
+        self.reclaims: list[Reclaim] = []
+        self._flights: list[Flight] = []
+        for each in snapshot.in_flight:
+            if expired(each, now):
+                status = status_after_loss(each, policy, each.stop_requested)
+                self.reclaims.append(Reclaim(each.task, each.lease.id, status))
+            else:
+                self._enter_in_flight(each)
+        self.room = self._room()
+        self.free = self.room.free  # counts down with every pick
+        lanes, self.waiting = readiness.admit(snapshot, policy, now)
+        self.lanes = tuple([lane for lane in lanes if lane.count])
+        self._preferred: dict[tuple[str, str], int] = {}
+        self._count_preferences()
+        self.share = Share(snapshot, policy, self._flights, self._active())
+        self.order = Order(policy, now, self.share)
+        self.reserved_locks: dict[str, Owner] = {}
+        self.reserved_workspaces: dict[tuple[str, str], Owner] = {}
+        if policy.overdue.after is not None:
+            self._reserve_for_overdue()
+        if policy.share.mode == "virtual-time":
+            self.share.arrive(self._present())
+        self.batch_begun, self.batch_left = self._batch()
+
+    # What gates and planners ask.
+
+    def first_hold(self, lane: LaneRules) -> Hold | None:
+        """The first hold of a lane; None: it may start."""
+        for check in lane.checks or self._checks(lane):
+            holds = check(lane, self)
+            if holds:  # what passes gives an empty tuple where this is asked most
+                for hold in holds:
+                    return hold
+        return None
+
+    def all_holds(self, lane: LaneRules) -> list[Hold]:
+        """Every hold of a lane, in the order of the gates."""
+        return [hold for check in self._checks(lane) for hold in check(lane, self)]
+
+    def _checks(self, lane: LaneRules) -> tuple[Check, ...]:
+        """The gates that concern a lane, in their order; kept with its rules."""
+        lane.checks = tuple([gate.check for gate in GATES if gate.concerns(lane, self)])
+        return lane.checks
+
+    def _room(self) -> Room:
+        """Room under cap `all` and in the slots, the smaller; None: no limit."""
+        cap = self.policy.caps.get("all")
+        bounds = [self.staff.free_slots(), None if cap is None else cap - self.ledger.total]
+        free = min((bound for bound in bounds if bound is not None), default=None)
+        return Room(cap, self.ledger.total, None if free is None else max(0, free))
+
+    def is_full(self) -> bool:
+        """Whether nothing more may start, whatever it is."""
+        return self.batch_left == 0 or self.free == 0
+
+    def estimate(self, lane: LaneRules, guess: int | None) -> int:
+        """Tokens that an attempt will use: the caller's guess, history, or the policy's number."""
+        if guess is not None:
+            return guess
+        return lane.history.estimate if lane.history else self.policy.share.default_estimate
+
+    def free_workspaces(self, lane: LaneRules) -> list[str]:
+        """The workspaces of its project that it may take, best first."""
+        names = self.snapshot.projects[lane.project].workspaces or ()
+        free = [name for name in names if self._is_free(lane, name)]
+        return sorted(free, key=lambda name: (self._preferred.get((lane.project, name), 0), name))
+
+    def take(self, lane: LaneKey, rules: LaneRules, entry: Entry) -> Pick:
+        """Pick this task: everything that it takes is entered at once."""
+        worker = self.staff.choose(rules)
+        workspace = self._workspace_for(rules)
+        estimate = self.estimate(rules, entry.estimate)
+        numbers = self.share.numbers(rules.project)
+        self._enter(entry.task, rules, worker, workspace, estimate)
+        if self.free is not None:
+            self.free -= 1
+        if rules.pool in self.resting:
+            self.ledger.probes.setdefault(rules.pool, []).append((self.now, entry.task))
+        self.share.take(rules.project, estimate)
+        if self.batch_left is not None:
+            self.batch_left -= 1
+        score = self.order.score(lane, entry)
+        return Pick(entry.task, lane, worker, workspace, estimate, score, numbers)
+
+    # How a round begins.
+
+    def _enter_in_flight(self, each: InFlight) -> None:
+        lease = each.lease
+        rules = self.rules.of(shape_of(each.lane))
+        estimate = self.estimate(rules, lease.estimate)
+        left = max(0, estimate - lease.used)
+        self._enter(each.task, rules, lease.worker, each.workspace, left)
+        self._flights.append(Flight(each.lane.project, estimate, lease.used))
+        pool = self.resting.get(each.lane.pool or "")
+        if pool is not None:
+            self._probe(pool, each)
+
+    def _probe(self, pool: Pool, each: InFlight) -> None:
+        """A probe that reported usage, or ran long enough, has proved its pool healthy.
+
+        What is leased and has not started yet will begin after the cooldown: it is a probe too.
+        """
+        begun = self.now if each.lease.started_at is None else each.lease.started_at
+        if begun < (pool.until or 0) or (pool.until or 0) > self.now:
+            return
+        if each.lease.used or self.now - begun >= PROBE_TIME:
+            del self.resting[pool.name]
+        else:
+            self.ledger.probes.setdefault(pool.name, []).append((begun, each.task))
+
+    def _enter(
+        self, task: str, lane: LaneRules, worker: str | None, workspace: str | None, tokens: int
+    ) -> None:
+        self.ledger.enter(task, lane.scopes, worker)
+        for lock in lane.locks:
+            self.ledger.locks.setdefault(lock, task)
+        if workspace is not None:
+            self.ledger.workspaces[lane.project, workspace] = task
+        if self.rules.budgets:
+            row = lane.history
+            usd = tokens * row.usd // row.tokens if row and row.tokens else 0
+            self.ledger.reserve(lane.scopes, tokens, usd)
+
+    def _count_preferences(self) -> None:
+        for lane in self.lanes:
+            if lane.key.workspace is not None:
+                place = (lane.key.project, lane.key.workspace)
+                self._preferred[place] = self._preferred.get(place, 0) + lane.count
+
+    def _active(self) -> frozenset[str]:
+        """The active projects that have ready work, held or not."""
+        names = {lane.key.project for lane in self.lanes if lane.count}
+        paused = self.rules.pauses
+        return frozenset(name for name in names if f"project:{name}" not in paused)
+
+    def _present(self) -> frozenset[str]:
+        """The projects of which a lane passes every gate but cap `all`, free slots and batch."""
+        self.ignores_room = True
+        found: set[str] = set()
+        asked: set[Shape] = set()
+        for lane in self.lanes:
+            shape = lane.shape
+            if shape.project not in found and shape not in asked:
+                asked.add(shape)
+                if self.first_hold(self.rules.of(shape)) is None:
+                    found.add(shape.project)
+        self.ignores_room = False
+        return frozenset(found)
+
+    def _reserve_for_overdue(self) -> None:
+        """What the oldest overdue lane of each project waits for, if only locks or workspaces."""
+        age_from = self.policy.score.age_from
+        heads = [(lane, lane.in_order(age_from)[0]) for lane in self.lanes]
+        heads = [pair for pair in heads if self.order.overdue(pair[1])]
+        heads.sort(key=lambda pair: (self.order.since(pair[1]), pair[1].seq))
+        found: dict[str, tuple[Lane, int]] = {}
+        startable: list[LaneRules] = []  # overdue lanes that nothing holds, oldest first
+        asked: set[Shape] = set()
+        for lane, _ in heads:
+            shape = lane.shape
+            if shape not in asked:
+                asked.add(shape)
+                rules = self.rules.of(shape)
+                gates = {hold.gate for hold in self.all_holds(rules)}
+                if not gates:
+                    startable.append(rules)
+                elif shape.project not in found and gates <= {"locks", "workspace"}:
+                    found[shape.project] = (lane, len(startable))
+        for lane, older in found.values():
+            self._reserve(lane, startable[:older])
+
+    def _reserve(self, lane: Lane, older: list[LaneRules]) -> None:
+        """For this lane, but for what an older overdue one can take now: it is not overtaken."""
+        rules = self.rules.set_apart(lane.key, lane.shape)
+        owner = Owner(rules, lane.in_order(self.policy.score.age_from)[0].task)
+        workspace = self._workspace_for(rules)
+        theirs = [each.workspace for each in older if each.project == rules.project]
+        if workspace is not None and workspace not in theirs and None not in theirs:
+            self.reserved_workspaces[rules.project, workspace] = owner
+        wanted = {lock for each in older for lock in each.locks}
+        for lock in rules.locks:
+            if lock not in wanted:
+                self.reserved_locks.setdefault(lock, owner)
+
+    def _workspace_for(self, lane: LaneRules) -> str | None:
+        """The workspace that a task of this lane takes: its own, or the one that fewest prefer."""
+        if lane.workspace is not None or self.snapshot.projects[lane.project].workspaces is None:
+            return lane.workspace
+        return next(iter(self.free_workspaces(lane)), None)
+
+    def _is_free(self, lane: LaneRules, name: str) -> bool:
+        place = (lane.project, name)
+        owner = self.reserved_workspaces.get(place)
+        return place not in self.ledger.workspaces and (owner is None or owner.lane is lane)
+
+    def _batch(self) -> tuple[Instant, int | None]:
+        """When the interval of the batch began, and how many more may start in it."""
+        batch, since = self.policy.capacity.batch, self.snapshot.batch_since
+        if since is not None and self.now >= since + self.policy.cycle.interval:
+            return self.now, batch
+        left = None if batch is None else max(0, batch - self.snapshot.batch_started)
+        return (self.now if since is None else since), left

@@ -1,0 +1,180 @@
+"""What a policy says about one lane: its scopes, caps, budgets and locks, looked up once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from fairlane.model.instant import Instant
+from fairlane.model.lane import LaneKey, Shape
+from fairlane.model.plan import Hold
+from fairlane.model.project import Budget, Project
+from fairlane.model.record import dataclass
+from fairlane.model.resources import Pause, Usage
+from fairlane.model.snapshot import Snapshot
+from fairlane.policy.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetLine:
+    """One budget with what was spent of it."""
+
+    budget: Budget
+    in_policy: bool  # else the project's own
+    limit: int
+    spent: int
+    usage: Usage | None
+
+    @property
+    def unit(self) -> str:
+        """What it counts."""
+        return "tokens" if self.budget.tokens is not None else "micro-dollars"
+
+
+class Caps(dict[str, int | None]):
+    """The cap of each scope, found when it is first asked for; None: it has no cap."""
+
+    def __init__(self, policy: Policy, projects: Mapping[str, Project]) -> None:
+        super().__init__()
+        self._given, self._projects = policy.caps, projects
+
+    def __missing__(self, scope: str) -> int | None:
+        limit = self[scope] = self._find(scope)
+        return limit
+
+    def _find(self, scope: str) -> int | None:
+        """The exact name wins over `*`; of a project's own number and its cap the smaller."""
+        kind, _, name = scope.partition(":")
+        exact = self._given.get(scope)
+        if kind == "project":
+            project = self._projects.get(name)
+            own = project.max_in_flight if project else None
+            named = [limit for limit in (own, exact) if limit is not None]
+            if named:
+                return min(named)
+        if exact is not None or scope == "all":
+            return exact
+        return self._given.get(f"{kind}:*")
+
+
+class LaneRules:
+    """One lane as the gates see it: its own fields, and what the policy says of them."""
+
+    __slots__ = (
+        "agent", "caps", "checks", "group", "history", "kind", "labels", "locks", "pool", "project",
+        "scopes", "shape", "workspace",
+    )  # fmt: skip
+
+    def __init__(self, shape: Shape, rules: Rules) -> None:
+        self.shape = shape
+        #: The checks of the gates that concern it; the round finds them when it first asks.
+        self.checks: tuple[Callable[..., Iterable[Hold]], ...] = ()
+        self.project, self.kind, self.agent, self.pool = shape[:4]
+        self.workspace, self.labels, self.group = shape[6:]
+        #: The names under which it is counted, in the order of the caps gate.
+        self.scopes: tuple[str, ...] = rules.scopes(shape)
+        caps = rules.caps
+        #: The caps that bound it.
+        self.caps = tuple(
+            [(scope, limit) for scope in self.scopes if (limit := caps[scope]) is not None]
+        )
+        #: What finished attempts tell about its tasks.
+        self.history = rules.history.get((self.project, self.kind, self.agent))
+        #: The locks that it takes: its own, and the serial one if it is not parallel.
+        self.locks: tuple[str, ...] = rules.locks(shape)
+
+
+class Rules:
+    """What the policy says, looked up once for every shape of lane."""
+
+    def __init__(self, snapshot: Snapshot, policy: Policy, now: Instant) -> None:
+        self._policy = policy
+        self._groups = snapshot.groups
+        self._lanes: dict[Shape, LaneRules] = {}
+        self._owners: dict[LaneKey, LaneRules] = {}
+        self.caps = Caps(policy, snapshot.projects)
+        self.history = {(row.project, row.kind, row.agent): row for row in snapshot.history}
+        self.pauses = _pauses(snapshot)
+        self.budgets = _budget_lines(snapshot, policy, now)
+
+    def of(self, shape: Shape) -> LaneRules:
+        """The rules for a lane of this shape."""
+        found = self._lanes.get(shape)
+        if found is None:
+            found = self._lanes[shape] = LaneRules(shape, self)
+        return found
+
+    def of_lane(self, key: LaneKey, shape: Shape) -> LaneRules:
+        """The rules for this lane: those of its shape, unless it was set apart."""
+        return (self._owners and self._owners.get(key)) or self.of(shape)
+
+    def set_apart(self, key: LaneKey, shape: Shape) -> LaneRules:
+        """Rules for this lane alone: something is reserved for it, and not for its likes."""
+        return self._owners.setdefault(key, LaneRules(shape, self))
+
+    def scopes(self, shape: Shape) -> tuple[str, ...]:
+        """The names under which a task of this shape is counted."""
+        names = ["all", f"kind:{shape.kind}", f"project:{shape.project}"]
+        if shape.pool is not None:
+            names.append(f"pool:{shape.pool}")
+        if shape.agent is not None:
+            names.append(f"agent:{shape.agent}")
+        if shape.group is not None:
+            names += [f"group:{group}" for group in self._lineage(shape.group)]
+        if shape.labels:
+            names += [f"label:{label}" for label in shape.labels]
+        return tuple(names)
+
+    def locks(self, shape: Shape) -> tuple[str, ...]:
+        """The locks that a task of this shape takes."""
+        parallel = shape.parallel
+        if parallel is None:
+            parallel = self._policy.locks.parallel_default
+        if parallel or self._policy.locks.serial == "none":
+            return shape.locks
+        place = f"group:{shape.group}" if shape.group else f"project:{shape.project}"
+        return (*shape.locks, f"serial:{place}+{shape.kind}")
+
+    def _lineage(self, group: str | None) -> list[str]:
+        names: list[str] = []
+        while group is not None and group not in names:
+            names.append(group)
+            group = self._groups.get(group)
+        return names
+
+
+def _pauses(snapshot: Snapshot) -> dict[str, Pause]:
+    """Pauses by scope; a project that is paused or archived stands beside them."""
+    pauses = {
+        f"project:{project.name}": Pause(f"project:{project.name}", reason=project.status)
+        for project in snapshot.projects.values()
+        if project.status != "active"
+    }
+    return pauses | {pause.scope: pause for pause in snapshot.paused}
+
+
+def _budget_lines(snapshot: Snapshot, policy: Policy, now: Instant) -> dict[str, list[BudgetLine]]:
+    """Every budget with what was spent of it, by scope."""
+    usage = {(each.scope, each.window): each for each in snapshot.usage}
+    lines: dict[str, list[BudgetLine]] = {}
+    owned = [(budget, True) for budget in policy.budget]
+    for project in snapshot.projects.values():
+        owned += [(budget, False) for budget in project.budgets]
+    for budget, in_policy in owned:
+        row = usage.get((budget.scope, budget.window)) or usage.get((budget.scope, None))
+        limit = budget.tokens if budget.tokens is not None else budget.usd
+        spent = _spent(budget, row, snapshot.projects, now)
+        line = BudgetLine(budget, in_policy, limit or 0, spent, row)
+        lines.setdefault(budget.scope, []).append(line)
+    return lines
+
+
+def _spent(budget: Budget, row: Usage | None, projects: Mapping[str, Project], now: Instant) -> int:
+    if row is not None:
+        total, part = (row.tokens, 1) if budget.tokens is not None else (row.usd, 2)
+        return total - sum(leave[part] for leave in row.leaves if leave[0] <= now)
+    if budget.tokens is None:
+        return 0
+    if budget.scope == "all":
+        return sum(project.tokens for project in projects.values())
+    kind, _, name = budget.scope.partition(":")
+    return projects[name].tokens if kind == "project" and name in projects else 0

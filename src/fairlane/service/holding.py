@@ -1,0 +1,194 @@
+"""Holding: what a worker that starts processes itself tells the store about its attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from fairlane.lifecycle.stops import Stop, request_stop
+from fairlane.lifecycle.usage import Tokens, counted, window_start
+from fairlane.model.event import Happening
+from fairlane.model.record import dataclass
+from fairlane.model.resources import Pause
+from fairlane.model.task import Status, Task
+from fairlane.policy.policy import Policy
+from fairlane.service.booking import Books, scopes_of
+from fairlane.service.desk import Desk
+from fairlane.service.ending import Report, end_attempt
+from fairlane.service.journal import Journal
+from fairlane.settings import host_name
+from fairlane.store.base import Attempt, WorkerRow, Writing
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a running attempt has told since it was looked at last; totals so far."""
+
+    tokens: tuple[int, int, int, int] | None = None
+    usd: int | None = None
+    session: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an attempt ended, and what must be known beside the report."""
+
+    happening: Happening
+    report: Report
+    session: str | None = None
+    park: bool = False
+    pause: str = ""  # the pool is paused with this reason
+
+
+def present(desk: Desk) -> None:
+    """This worker lives: its slots and labels are as the settings say."""
+    rules = desk.settings.worker
+    row = WorkerRow(rules.name, host_name(), rules.slots, rules.labels, desk.now())
+    with desk.store.write() as tx:
+        tx.put_worker(row)
+
+
+def started(desk: Desk, policy: Policy, attempts: Iterable[Attempt]) -> None:
+    """Processes run: their numbers are kept, their tasks are running."""
+    now = desk.now()
+    with desk.store.write() as tx:
+        journal = Journal(tx, policy, now, desk.actor)
+        for attempt in attempts:
+            task = tx.task(attempt.task)
+            first = task is not None and task.status is Status.LEASED and _holds(task, attempt)
+            if task is not None and first:
+                journal.happen(task, Happening.STARTED)
+            begun = attempt.started_at or (now if first else None)
+            tx.put_attempts([replace(attempt, started_at=begun)])
+        journal.close()
+
+
+def renew(desk: Desk, policy: Policy, leases: Iterable[str]) -> set[str]:
+    """Leases of processes that live run on from now; those that are no longer held are told."""
+    now, lost = desk.now(), set()
+    with desk.store.write() as tx:
+        for lease in leases:
+            attempt = tx.attempt(lease)
+            if attempt is None or attempt.ended_at is not None:
+                lost.add(lease)
+            else:
+                tx.put_attempts([replace(attempt, expires_at=now + policy.lease.ttl)])
+    return lost
+
+
+def progress(desk: Desk, policy: Policy, told: Mapping[str, Progress]) -> None:
+    """Usage is booked as it is reported; budgets are looked at."""
+    now = desk.now()
+    with desk.store.write() as tx:
+        journal, books = Journal(tx, policy, now, desk.actor), Books(tx, policy, now)
+        scopes: set[str] = set()
+        for lease, news in told.items():
+            attempt = tx.attempt(lease)
+            task = tx.task(attempt.task) if attempt is not None else None
+            if attempt is None or task is None:
+                continue
+            attempt = books.use(attempt, task, news.tokens, news.usd, ended=bool(attempt.ended_at))
+            attempt = replace(
+                attempt, session=news.session or attempt.session, note=news.note or attempt.note
+            )
+            books.keep(attempt)
+            scopes |= set(scopes_of(tx, task))
+        books.close()
+        watch_budgets(tx, journal, scopes)
+        journal.close()
+
+
+def finish(desk: Desk, policy: Policy, endings: Mapping[str, Ending]) -> dict[str, Task]:
+    """Attempts have ended; an end that was taken in already is not taken in again."""
+    now = desk.now()
+    found: dict[str, Task] = {}
+    with desk.store.write() as tx:
+        journal, books = Journal(tx, policy, now, desk.actor), Books(tx, policy, now)
+        scopes: set[str] = set()
+        for lease, ending in endings.items():
+            attempt = tx.attempt(lease)
+            task = tx.task(attempt.task) if attempt is not None else None
+            if attempt is None or task is None:
+                continue
+            if attempt.ended_at is not None or not _holds(task, attempt):
+                books.use(attempt, task, ending.report.tokens, ending.report.usd, ended=True)
+                continue
+            attempt = replace(attempt, session=ending.session or attempt.session)
+            found[lease] = end_attempt(
+                journal, books, task, attempt, ending.happening, ending.report, park=ending.park
+            )
+            scopes |= set(scopes_of(tx, task))
+            if ending.pause and task.pool is not None:
+                _pause_pool(tx, journal, task.pool, ending.pause)
+        books.close()
+        watch_budgets(tx, journal, scopes)
+        journal.close()
+    return found
+
+
+def watch_budgets(tx: Writing, journal: Journal, scopes: Iterable[str]) -> None:
+    """A budget that is nearly used up warns once a window; one that stops, stops what runs."""
+    policy, wanted = journal.policy, set(scopes)
+    budgets = [each for each in policy.budget if each.scope in wanted]
+    for project in tx.projects().values():
+        budgets += [each for each in project.budgets if each.scope in wanted]
+    for budget in budgets:
+        since = window_start(budget.window, journal.now)
+        rows = tx.usage(budget.scope, since)
+        limit = budget.tokens if budget.tokens is not None else budget.usd or 0
+        if budget.tokens is not None:
+            used = sum(counted(Tokens(*row.tokens), policy.usage.count) for row in rows)
+        else:
+            used = sum(row.usd for row in rows)
+        level = 2 if used >= limit else 1 if Fraction(used) >= budget.warn_at * limit else 0
+        name = f"budget:{budget.scope}:{budget.window}"
+        before = (tx.value(name) or {}).get("level", 0)
+        if level != before:
+            tx.put_value(name, {"level": level})
+        if level > before:
+            kind = "budget_exceeded" if level == 2 else "budget_warning"
+            told = {"scope": budget.scope, "window": budget.window, "used": used, "limit": limit}
+            journal.note(kind, None, **told)
+        if level == 2 and budget.on_exceeded == "stop":
+            _stop_all(tx, journal, budget.scope)
+
+
+def _stop_all(tx: Writing, journal: Journal, scope: str) -> None:
+    for task in tx.in_flight():
+        if scope in scopes_of(tx, task) and not task.stop_requested:
+            asked = request_stop(task, Stop.BUDGET, f"budget of {scope} is used up")
+            journal.keep(asked)
+            journal.note("stop_requested", asked, stop=asked.stop_requested)
+
+
+def _pause_pool(tx: Writing, journal: Journal, pool: str, reason: str) -> None:
+    scope = f"pool:{pool}"
+    if all(pause.scope != scope for pause in tx.pauses()):
+        tx.put_pause(Pause(scope, journal.actor, journal.now, reason))
+        journal.note("paused", None, scope=scope, reason=reason)
+
+
+def _holds(task: Task, attempt: Attempt) -> bool:
+    return task.lease is not None and task.lease.id == attempt.lease
+
+
+def stops_wanted(desk: Desk, leases: Iterable[str]) -> dict[str, str]:
+    """Of these leases, those whose stop is asked for, and why."""
+    wanted = set(leases)
+    with desk.store.read() as reading:
+        return {
+            task.lease.id: task.stop_requested
+            for task in reading.in_flight()
+            if task.lease and task.stop_requested and task.lease.id in wanted
+        }
+
+
+def mine(desk: Desk) -> list[tuple[Task, Attempt]]:
+    """Open attempts whose process this host owns."""
+    host = host_name()
+    with desk.store.read() as reading:
+        attempts = [a for a in reading.open_attempts() if a.executor != "none" and a.host == host]
+        tasks = reading.tasks([attempt.task for attempt in attempts])
+    return [(tasks[attempt.task], attempt) for attempt in attempts]

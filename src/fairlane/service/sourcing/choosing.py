@@ -1,0 +1,109 @@
+"""Which items of a source are meant: those that were named, or all that are open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing
+from fairlane.model.errors import Invalid, NotFound, Refused, did_you_mean
+from fairlane.service.sourcing.remembered import Entry
+
+#: How many bad records an error names.
+SHOWN = 5
+
+
+def choose(
+    found: Found, ids: tuple[str, ...], force: bool, entries: Mapping[str, Entry]
+) -> tuple[list[Item], list[LeftOut]]:
+    """The items that are to be tasks, and what is left out with its reason."""
+    items = {item.id: item for item in found.items}
+    left_out = list(found.left_out)
+    if ids:
+        wanted, empty = _named(found, items, left_out, ids)
+        items = {name: item for name, item in items.items() if name in wanted}
+        left_out = [*(each for each in left_out if each.id in wanted), *empty]
+    chosen = []
+    for item in items.values():
+        known = "away" not in entries.get(item.id, {"away": ""})
+        if item.standing is Standing.OPEN or (item.standing is Standing.TAKEN and (known or force)):
+            chosen.append(item)
+        else:
+            left_out.append(LeftOut(item.id, _why(item), item.where))
+    return chosen, left_out
+
+
+def once(found: Found) -> Found:
+    """The same, with every item once: the first of an id counts."""
+    items: dict[str, Item] = {}
+    twice = []
+    for item in found.items:
+        if items.setdefault(item.id, item) is not item:
+            reason = f"{item.id} appears twice; the first counts"
+            twice.append(LeftOut(item.id, reason, item.where, bad=True))
+    if not twice:
+        return found
+    return replace(found, items=tuple(items.values()), left_out=(*found.left_out, *twice))
+
+
+def refuse_bad(left_out: Iterable[LeftOut]) -> None:
+    """`--strict`: one bad record refuses all."""
+    bad = [each for each in left_out if each.bad]
+    if bad:
+        told = "; ".join(f"{each.where or each.id}: {each.reason}" for each in bad[:SHOWN])
+        more = f" and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
+        message = f"{len(bad)} bad record{'s' if len(bad) > 1 else ''}: {told}{more}"
+        hint = "Nothing was imported. Mend them, or leave --strict out."
+        raise Invalid(message, hint, code="bad_records")
+
+
+def row(each: LeftOut) -> dict[str, Any]:
+    """What is left out, as a document has it."""
+    return {"id": each.id, "reason": each.reason, "where": each.where}
+
+
+def under(collections: Iterable[Collection], top: str) -> set[str]:
+    """A collection and all those under it."""
+    known = list(collections)
+    found = {top}
+    while more := {each.id for each in known if each.parent in found} - found:
+        found |= more
+    return found
+
+
+def _named(
+    found: Found, items: Mapping[str, Item], left_out: Iterable[LeftOut], ids: tuple[str, ...]
+) -> tuple[set[str], list[LeftOut]]:
+    """What these ids stand for; a collection for its members that are not closed."""
+    collections = {each.id for each in found.collections}
+    known = {*items, *collections, *(each.id for each in left_out)}
+    wanted: set[str] = set()
+    empty = []
+    for name in ids:
+        if name not in known:
+            message = f"there is no item {name!r} in the source"
+            raise NotFound(message, did_you_mean(name, known), code="unknown_item")
+        if name in collections:
+            inside = under(found.collections, name)
+            members = {
+                each.id
+                for each in items.values()
+                if inside.intersection((each.group, *each.also))
+                and each.standing is not Standing.CLOSED
+            }
+            wanted |= members
+            if not members:
+                empty.append(LeftOut(name, "it has no open items"))
+        elif name in items and items[name].standing is Standing.CLOSED:
+            hint = "Open it in its source first."
+            raise Refused(f"{name} is closed: {_why(items[name])}", hint, code="closed_item")
+        else:
+            wanted.add(name)
+    return wanted, empty
+
+
+def _why(item: Item) -> str:
+    if item.standing is Standing.CLOSED:
+        return item.why or "it is closed"
+    return f"{item.why or 'somebody works on it'}; --force imports it"

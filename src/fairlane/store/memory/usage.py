@@ -1,0 +1,144 @@
+"""What was used: per scope and minute, with running sums, so that a window costs two look-ups."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+
+from fairlane.model.instant import DAY, Instant
+from fairlane.store.base import Booking
+from fairlane.store.memory.journal import Journal
+
+Amounts = tuple[int, int, int, int, int, int, int]  # four sorts of tokens, usd, starts, completions
+NOTHING: Amounts = (0, 0, 0, 0, 0, 0, 0)
+
+
+class Account:
+    """The bookings of one scope by minute."""
+
+    __slots__ = ("_minutes", "_sums", "scope")
+
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+        self._minutes: list[Instant] = []
+        self._sums: list[Amounts] = []  # of this minute and all before it
+
+    def add(self, minute: Instant, amounts: Amounts) -> None:
+        """Books; nearly always into the last minute."""
+        at = bisect_left(self._minutes, minute)
+        if at == len(self._minutes) or self._minutes[at] != minute:
+            self._minutes.insert(at, minute)
+            self._sums.insert(at, self._sums[at - 1] if at else NOTHING)
+        for place in range(at, len(self._sums)):
+            self._sums[place] = _plus(self._sums[place], amounts)
+
+    def holds(self, minute: Instant) -> bool:
+        """Whether something was booked in this minute."""
+        at = bisect_left(self._minutes, minute)
+        return at < len(self._minutes) and self._minutes[at] == minute
+
+    def take(self, minute: Instant, amounts: Amounts, whole: bool) -> None:
+        """The opposite of a booking; `whole`: the minute was not there before."""
+        self.add(minute, _minus(NOTHING, amounts))
+        if whole:
+            at = bisect_left(self._minutes, minute)
+            del self._minutes[at], self._sums[at]
+
+    def since(self, when: Instant | None) -> list[Booking]:
+        """What was booked in every minute from then on."""
+        start = 0 if when is None else bisect_left(self._minutes, when)
+        found = []
+        for at in range(start, len(self._minutes)):
+            before = self._sums[at - 1] if at else NOTHING
+            amounts = _minus(self._sums[at], before)
+            found.append(booking(self.scope, self._minutes[at], amounts))
+        return found
+
+    def sum(self, when: Instant) -> Booking | None:
+        """What was booked from then on; None: nothing."""
+        start = bisect_left(self._minutes, when)
+        if start == len(self._minutes):
+            return None
+        before = self._sums[start - 1] if start else NOTHING
+        return booking(self.scope, when, _minus(self._sums[-1], before))
+
+
+class Usage(Journal):
+    """The accounts of all scopes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._accounts: dict[str, Account] = {}
+        self._scopes: list[str] = []  # by name
+
+    def usage(self, scope: str, since: Instant | None) -> list[Booking]:
+        """What one scope used, minute by minute."""
+        account = self._accounts.get(scope)
+        return account.since(since) if account is not None else []
+
+    def usage_sums(self, prefix: str, since: Instant) -> dict[str, Booking]:
+        """What the scopes that begin so used since then; those that used nothing are left out."""
+        found = {}
+        for at in range(bisect_left(self._scopes, prefix), len(self._scopes)):
+            scope = self._scopes[at]
+            if not scope.startswith(prefix):
+                break
+            used = self._accounts[scope].sum(since)
+            if used is not None:
+                found[scope] = used
+        return found
+
+    def book(self, bookings: Sequence[Booking]) -> None:
+        """Adds to what is booked."""
+        for each in bookings:
+            account = self._accounts.get(each.scope)
+            if account is None:
+                account = Account(each.scope)
+                self._note(self._remove_account, each.scope)
+                self._put_account(account)
+            amounts = amounts_of(each)
+            self._note(account.take, each.minute, amounts, not account.holds(each.minute))
+            account.add(each.minute, amounts)
+
+    def _put_account(self, account: Account) -> None:
+        if account.scope not in self._accounts:
+            insort(self._scopes, account.scope)
+        self._accounts[account.scope] = account
+
+    def _remove_account(self, scope: str) -> None:
+        del self._accounts[scope]
+        self._scopes.remove(scope)
+
+    def _compact_usage(self, before: Instant) -> None:
+        """The minutes of days that are over become one row a day."""
+        midnight = before // DAY * DAY
+        for scope, old in list(self._accounts.items()):
+            new = Account(scope)
+            for each in old.since(None):
+                minute = each.minute if each.minute >= midnight else each.minute // DAY * DAY
+                new.add(minute, amounts_of(each))
+            self._note(self._put_account, old)
+            self._put_account(new)
+
+
+def amounts_of(each: Booking) -> Amounts:
+    """The numbers of a booking."""
+    return (*each.tokens, each.usd, each.starts, each.completions)
+
+
+def booking(scope: str, minute: Instant, amounts: Amounts) -> Booking:
+    """A booking from its numbers."""
+    tokens = (amounts[0], amounts[1], amounts[2], amounts[3])
+    return Booking(scope, minute, tokens, *amounts[4:])
+
+
+def _plus(one: Amounts, other: Amounts) -> Amounts:
+    a, b, c, d, e, f, g = one
+    h, i, j, k, m, n, p = other
+    return (a + h, b + i, c + j, d + k, e + m, f + n, g + p)
+
+
+def _minus(one: Amounts, other: Amounts) -> Amounts:
+    a, b, c, d, e, f, g = one
+    h, i, j, k, m, n, p = other
+    return (a - h, b - i, c - j, d - k, e - m, f - n, g - p)

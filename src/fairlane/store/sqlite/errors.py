@@ -1,0 +1,89 @@
+"""What SQLite says, as errors that tell what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fairlane.model.errors import FairlaneError, Refused, TryLater
+
+_CORRUPT = ("malformed", "not a database", "file is encrypted", "disk image", "decode to UTF-8")
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+_NO_ROOM = "Free some disk space."
+
+
+class Damaged(sqlite3.DatabaseError):
+    """A row that nobody of ours has written."""
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Errors of the database become errors of the product."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise Refused(f"the store refuses this: {error}", "Nothing was changed.") from error
+    except sqlite3.DatabaseError as error:
+        raise explain(error, path) from error
+
+
+@contextmanager
+def reachable(path: Path) -> Iterator[None]:
+    """Errors of the folder become errors of the product."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        if error.errno in _FULL:
+            raise TryLater(f"no room left to write {path}", _NO_ROOM, "disk_full") from error
+        if error.errno in _FORBIDDEN:
+            raise _read_only(path, why) from error
+        hint = "Check that its folder exists."
+        raise TryLater(f"{path} cannot be opened: {why}", hint, "unreachable") from error
+
+
+def explain(error: sqlite3.DatabaseError, path: Path) -> FairlaneError:
+    """The error that a person can act on."""
+    text = str(error)
+    if isinstance(error, Damaged) or any(word in text for word in _CORRUPT):
+        return corrupt(path, text)
+    if "locked" in text or "busy" in text:
+        return TryLater(f"{path} is busy: {text}", "Try again in a moment.", "busy")
+    if "full" in text:
+        return TryLater(f"no room left to write {path}", _NO_ROOM, "disk_full")
+    if "readonly" in text:
+        return _read_only(path, text)
+    if "unable to open" in text:
+        if path.parent.is_dir() and not os.access(path.parent, os.W_OK):
+            return _read_only(path, text)
+        hint = "Check that its folder exists."
+        return TryLater(f"{path} cannot be opened: {text}", hint, "unreachable")
+    if "I/O error" in text:
+        hint = "Nothing was changed. Look for a full disk, a quota, or a disk that fails."
+        return TryLater(f"{path}: {text}", hint, "io_error")
+    return FairlaneError(f"{path}: {text}", "`fairlane doctor` looks closer.", "store")
+
+
+def corrupt(path: Path, text: str) -> FairlaneError:
+    """A damaged file is never overwritten; the last good backup is named."""
+    hint = "There is no backup of it."
+    found = backups(path)
+    if found:
+        hint = f"The last good backup is {found[-1]}; copy it to {path} to go on from there."
+    return FairlaneError(f"{path} is damaged: {text}", hint, "corrupt")
+
+
+def backups(path: Path) -> list[Path]:
+    """Whole copies of a store, oldest first; one that is being written has another name."""
+    found = (path.parent / "backups").glob(f"{path.stem}-*.db")
+    return sorted(found, key=lambda file: file.stat().st_mtime_ns)
+
+
+def _read_only(path: Path, why: str) -> FairlaneError:
+    hint = "Check who owns the folder, its permissions, and how its disk is mounted."
+    return Refused(f"{path} cannot be written: {why}", hint, "read_only")

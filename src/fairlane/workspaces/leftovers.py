@@ -1,0 +1,82 @@
+"""Leftovers: worktrees that tasks left behind; removed only where nothing can be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from fairlane.model.errors import FairlaneError
+from fairlane.model.project import Project
+from fairlane.model.record import dataclass
+from fairlane.model.task import Status
+from fairlane.settings import Settings
+from fairlane.workspaces.git import branch_of, git, is_ancestor, is_dirty, one_at_a_time, top_of
+from fairlane.workspaces.place import base_of, folder_of, repo_of
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """One worktree, and why it must stay, if it must."""
+
+    project: str
+    name: str  # of the task, or of the pool's folder
+    path: Path
+    branch: str | None
+    keep: str  # why it is not removed; empty: nothing is lost by it
+
+
+def leftovers(
+    home: Path,
+    settings: Settings,
+    projects: Mapping[str, Project],
+    statuses: Mapping[str, Status],
+) -> list[Leftover]:
+    """Every worktree of every project, with what stands against removing it."""
+    found = []
+    for project in projects.values():
+        folder = folder_of(home, settings, project)
+        paths = sorted(folder.iterdir()) if project.repo and folder.is_dir() else []
+        found += [_look(project, path, statuses) for path in paths]
+    return found
+
+
+def clean(home: Path, leftover: Leftover, project: Project) -> None:
+    """Remove one that is safe to remove, and its branch, which is merged."""
+    repo = repo_of(project)
+    with one_at_a_time(home, repo):
+        git(repo, "worktree", "remove", str(leftover.path))
+        if leftover.branch and leftover.branch.startswith("fairlane/"):
+            git(repo, "branch", "--quiet", "-D", leftover.branch)
+
+
+def _look(project: Project, path: Path, statuses: Mapping[str, Status]) -> Leftover:
+    name, branch = path.name, None
+    try:
+        if top_of(path) != path.resolve():
+            return Leftover(project.name, name, path, None, "it is no worktree")
+        branch = branch_of(path)
+        keep = _reason(project, path, branch, statuses.get(name))
+    except FairlaneError as error:
+        keep = error.message
+    return Leftover(project.name, name, path, branch, keep)
+
+
+def _reason(project: Project, path: Path, branch: str | None, status: Status | None) -> str:
+    if name_declared(project, path.name):
+        return "it belongs to the pool"
+    if status is not None and not status.final:
+        return f"its task is {status}"
+    if is_dirty(path):
+        return "it has changes that are not committed"
+    repo = repo_of(project)
+    base = project.base or "HEAD"
+    if branch is not None:
+        base = base_of(repo, branch)
+    if branch is None or not is_ancestor(repo, f"refs/heads/{branch}", base):
+        return f"its work is not merged into {base}"
+    return ""
+
+
+def name_declared(project: Project, name: str) -> bool:
+    """Whether a folder is one of the project's named workspaces."""
+    return name in (project.workspaces or ())

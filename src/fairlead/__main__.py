@@ -1,5 +1,0 @@
-"""`python -m fairlead`."""
-
-from fairlead.cli.main import main
-
-main()

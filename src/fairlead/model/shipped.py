@@ -1,7 +1,0 @@
-"""The agents that come with Fairlead, and the account that each draws on."""
-
-from __future__ import annotations
-
-SHIPPED = ("claude", "codex", "gemini", "opencode", "shell", "demo")
-#: Agent -> the pool whose limits it shares; an agent that is not here draws on none.
-POOLS = {"claude": "anthropic", "codex": "openai", "gemini": "google", "demo": "demo"}

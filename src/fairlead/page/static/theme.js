@@ -1,3 +1,0 @@
-// The reader's theme, before anything is drawn.
-const theme = localStorage.getItem("fairlead-theme");
-if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
