@@ -202,7 +202,7 @@ def test_a_newer_store_is_refused_and_left_as_it_is(home):
     connection.close()
     before = files(home.folder)
     for verb in (("lease",), ("list",), ("add", "y")):
-        refused(home(*verb), 1, "schema_newer", f"has schema {latest() + 1}", "pip install")
+        refused(home(*verb), 1, "schema_newer", f"has schema {latest() + 1}", "Upgrade Fairlane")
     assert files(home.folder) == before
 
 

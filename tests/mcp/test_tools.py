@@ -191,7 +191,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path):
     )
     assert done.returncode == 2
     assert "MCP is not installed" in done.stderr
-    assert "hint: Install it: pip install 'fairlane[mcp]'" in done.stderr
+    assert "-m pip install 'mcp>=" in done.stderr
 
 
 def test_a_server_that_is_not_there_is_a_result_too():

@@ -14,6 +14,14 @@ LOOSE_END = re.compile(r"\b(T[O]DO|FIX[M]E|X[X]X)\b(?!\()")
 MACHINE_PATH = re.compile(r"(?<![\w.~}>-])/([w]ork|[r]oot)/")
 ISSUE = re.compile(r"(?i:\b(?:issue|ticket|pull request|pr)s? #?\d)|(?<!: )(?<![^\s(])#\d+\b")
 REGISTRY = re.compile(r"\b(?:py[p]i\.org|python[h]osted\.org|npm[j]s\.(?:com|org)|crates\.[i]o)\b")
+#: Where the product's old name may stand.
+OLD_HOMES = (
+    "CHANGELOG.md",
+    "docs/operating.md",
+    "src/fairlane/model/names.py",
+    "tests/acceptance/old_home/",
+    "tests/acceptance/test_old_homes.py",
+)
 VAGUE = {"manager", "handler", "util", "helper", "common"}
 LINK = re.compile(r"\[[^\]]*\]\(<?([^)\s>#]+)[^)]*\)")
 
@@ -52,6 +60,13 @@ def test_no_machine_paths():
 
 def test_no_issue_numbers():
     assert not [hit for hit in hits(ISSUE) if ".css:" not in hit]  # colours are written alike
+
+
+def test_the_old_name_stands_only_where_old_homes_are_taken_in():
+    old = re.compile(r"(?i)fair[l]ead")
+    where = {hit.partition(":")[0] for hit in hits(old)}
+    where |= {path.as_posix() for path in map(PurePosixPath, files()) if old.search(path.name)}
+    assert {path for path in where if not path.startswith(OLD_HOMES)} == set()
 
 
 def test_no_package_registries():

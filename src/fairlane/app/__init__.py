@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from fairlane.clock import Clock, SystemClock
 from fairlane.model.errors import Invalid
-from fairlane.service.desk import Desk
+from fairlane.model.names import OLD_NAME
+from fairlane.service.desk import STORE_FILE, Desk
 from fairlane.settings import FILE, Settings
 
 if TYPE_CHECKING:
@@ -17,10 +18,16 @@ if TYPE_CHECKING:
     from fairlane.client.remote import Remote
     from fairlane.store.base import Store
 
-__all__ = ["Fairlane", "default_home", "is_url", "open_desk", "open_remote", "open_store"]
-
-#: The store's file in the home folder.
-STORE_FILE = "fairlane.db"
+__all__ = [
+    "STORE_FILE",
+    "Fairlane",
+    "default_home",
+    "former_home",
+    "is_url",
+    "open_desk",
+    "open_remote",
+    "open_store",
+]
 
 
 def default_home() -> Path:
@@ -28,13 +35,26 @@ def default_home() -> Path:
     named = os.environ.get("FAIRLANE_HOME")
     if named:
         return Path(named)
+    return _state() / "fairlane"
+
+
+def former_home(home: Path | None) -> Path | None:
+    """Where the user's own home folder was under the product's old name; None: `home` is named."""
+    return None if home or os.environ.get("FAIRLANE_HOME") else _state() / OLD_NAME
+
+
+def _state() -> Path:
     state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "fairlane"
+    return Path(state) if state else Path.home() / ".local" / "state"
 
 
 def open_desk(home: Path | None = None, db: str | None = None, clock: Clock | None = None) -> Desk:
     """A desk on a home folder, which is made if it is missing, and on its store."""
     folder = (home or default_home()).absolute()
+    if not (folder / STORE_FILE).exists() or not (folder / FILE).exists():
+        from fairlane.service.house import old_home
+
+        old_home.refuse(folder, former_home(home))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fairlane.cli.output import warn
+from fairlane.cli.output import safe, warn
 from fairlane.clock import Clock, FixedClock, SystemClock
 from fairlane.model.errors import FairlaneError, Invalid
 from fairlane.model.instant import parse_instant
@@ -94,6 +94,17 @@ class Call:
         from fairlane.app import default_home
 
         return (self.home or default_home()).absolute()
+
+    def take_in_old_home(self) -> None:
+        """Rename what the older version wrote, and tell people so."""
+        from fairlane.app import former_home
+        from fairlane.daemon.lock import holder
+        from fairlane.service.house import old_home
+
+        def say(message: str) -> None:
+            click.echo(safe(message), err=True)
+
+        old_home.take_in(self.folder, former_home(self.home), holder, say)
 
     @contextmanager
     def desk(self) -> Iterator[Desk]:

@@ -6,6 +6,8 @@ import re
 
 from fairlane.model.errors import Invalid
 
+#: What the product was called before: only for what it wrote then.
+OLD_NAME = "fairlead"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 

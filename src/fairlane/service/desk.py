@@ -13,6 +13,8 @@ from fairlane.policy.policy import Policy
 from fairlane.settings import Settings
 from fairlane.store.base import Reading, Store
 
+#: The store's file in the home folder.
+STORE_FILE = "fairlane.db"
 #: What tells one content of a file from another: inode, time, size; None: no file.
 FileMark = tuple[int, int, int] | None
 

@@ -11,7 +11,7 @@ from fairlane.model.record import dataclass
 from fairlane.model.task import Status
 from fairlane.settings import Settings
 from fairlane.workspaces.git import branch_of, git, is_ancestor, is_dirty, one_at_a_time, top_of
-from fairlane.workspaces.place import base_of, folder_of, repo_of
+from fairlane.workspaces.place import base_of, folder_of, is_ours, repo_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def clean(home: Path, leftover: Leftover, project: Project) -> None:
     repo = repo_of(project)
     with one_at_a_time(home, repo):
         git(repo, "worktree", "remove", str(leftover.path))
-        if leftover.branch and leftover.branch.startswith("fairlane/"):
+        if leftover.branch and is_ours(leftover.branch):
             git(repo, "branch", "--quiet", "-D", leftover.branch)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairlane.model.errors import Refused
+from fairlane.model.names import OLD_NAME
 from fairlane.model.project import Project
 from fairlane.model.record import dataclass
 from fairlane.model.task import Task
@@ -68,7 +69,7 @@ def place_of(
     if project.repo is None:
         return Place(path)
     repo = repo_of(project)
-    branch = f"fairlane/{task.id}"
+    branch = branch_for(repo, task.id)
     base = task.base or project.base or base_of(repo, branch)
     if is_shared(settings, project):
         return Place(repo, repo, None, base)
@@ -90,6 +91,17 @@ def is_shared(settings: Settings, project: Project) -> bool:
     """Whether attempts work in the repository itself, and so one at a time."""
     mode = settings.workspaces.mode
     return mode == "shared" and project.repo is not None and project.workspaces is None
+
+
+def branch_for(repo: Path, task: str) -> str:
+    """`fairlane/TASK`; work that began under the product's old name stays on its branch."""
+    old = f"{OLD_NAME}/{task}"
+    return old if commit_of(repo, f"refs/heads/{old}") else f"fairlane/{task}"
+
+
+def is_ours(branch: str) -> bool:
+    """Whether Fairlane made this branch."""
+    return branch.startswith(("fairlane/", f"{OLD_NAME}/"))
 
 
 def base_of(repo: Path, branch: str) -> str:
@@ -197,7 +209,7 @@ def _start(place: Place, repo: Path) -> str:
 
 
 def _base_name(branch: str) -> str:
-    return f"branch.{branch}.fairlane-base"
+    return f"branch.{branch}.{branch.partition('/')[0]}-base"
 
 
 def _check(place: Place, repo: Path) -> None:

@@ -22,11 +22,11 @@ def command(call: Call) -> int:
     Example:
       fairlane doctor
     """
-    from fairlane.app import STORE_FILE
+    from fairlane.app import STORE_FILE, former_home
     from fairlane.service.house import doctor
 
     url = f"sqlite:{call.folder / STORE_FILE}"
-    document = doctor.examine(call.folder, call.db, url, call.clock)
+    document = doctor.examine(call.folder, call.db, url, call.clock, former_home(call.home))
     if call.json:
         print_json(document)
     else:

@@ -23,6 +23,7 @@ def command(call: Call) -> None:
     """
     from fairlane.service.house import setup
 
+    call.take_in_old_home()
     document = setup.init(call.folder)
     with call.desk():
         pass  # the store is made, and the settings are read once

@@ -25,6 +25,7 @@ def command(call: Call, source: str | None, target: str | None) -> None:
     from fairlane.settings import FILE, Settings
 
     upkeep.refuse_copying(source, target)
+    call.take_in_old_home()
     url = call.db or Settings.load(call.folder / FILE).store.url
     path = upkeep.sqlite_path(url or f"sqlite:{call.folder / STORE_FILE}")
     before = None if path is None else upkeep.schema_at(path)

@@ -42,8 +42,10 @@ def command(call: Call) -> None:
     try:
         from fairlane.mcp.server import serve_stdio
     except ModuleNotFoundError as error:
-        hint = "Install it: pip install 'fairlane[mcp]'"
-        raise Invalid(f"MCP is not installed: no module {error.name}", hint, "no_extra") from error
+        from fairlane.cli.work.extras import install_hint
+
+        message = f"MCP is not installed: no module {error.name}"
+        raise Invalid(message, install_hint("mcp"), "no_extra") from error
     import anyio
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)

@@ -46,7 +46,9 @@ def is_installed() -> bool:
 def refuse_missing() -> None:
     """Without the extra there is nothing to serve with."""
     if not is_installed():
-        hint = "Install it: pip install 'fairlane[server]'."
+        from fairlane.cli.work.extras import install_hint
+
+        hint = install_hint("server")
         raise Invalid("the server is not installed", hint, code="not_installed")
 
 

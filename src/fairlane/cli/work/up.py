@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 #: How long a detached daemon has to come up.
 UP_SECONDS = 20.0
-NOT_SERVED = "no API and no page: pip install 'fairlane[server]'"
 
 
 @click.command("up")
@@ -48,6 +47,7 @@ def command(
       fairlane up --detach
       fairlane down
     """
+    call.take_in_old_home()
     if not no_server:
         _refuse_plain(call, allow_plain_http)
     more = ["--port", str(port)] if port is not None else []
@@ -83,10 +83,16 @@ def _servant(call: Call, more: list[str]) -> Servant | None:
     from fairlane.daemon.servant import Servant
 
     if not is_installed():
-        _say(NOT_SERVED)
+        _say(_not_served())
         return None
     opens = ["--open"] if has_screen() and "--no-page" not in more else []
     return Servant(words(call, *more, *opens), sys.stderr.buffer, _say)
+
+
+def _not_served() -> str:
+    from fairlane.cli.work.extras import install_hint
+
+    return f"no API and no dashboard. {install_hint('server')}"
 
 
 def _say(text: str) -> None:
@@ -109,7 +115,7 @@ def _tell(call: Call, pid: int, page: bool | None) -> None:
     elif serves:
         warn(f"nothing is served yet; see {call.folder / 'daemon.log'}")
     elif page is not None:
-        warn(NOT_SERVED)
+        warn(_not_served())
 
 
 def _detach(call: Call, more: list[str]) -> int:

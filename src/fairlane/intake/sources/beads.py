@@ -18,6 +18,7 @@ from fairlane.intake.programs import Printed, ask
 from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing, Told, Where
 from fairlane.model.errors import Invalid, Refused, TryLater
 from fairlane.model.instant import parse_instant, show_instant
+from fairlane.model.names import OLD_NAME
 
 PROGRAM = ("bd",)
 ACTOR = "fairlane"
@@ -58,7 +59,7 @@ def write(where: Where, told: Sequence[Told]) -> list[str]:
         if deed is None or deed == SAID.get(str(each.facts.get("told"))):
             continue
         bead = _asked(where, each.id)
-        ours = bead.status == "open" or bead.row.get("assignee") == ACTOR
+        ours = bead.status == "open" or bead.row.get("assignee") in (ACTOR, OLD_NAME)
         if bead.closed or not ours or (deed == "claim" and bead.status != "open"):
             continue
         reason = each.reason or f"Done by Fairlane as task {each.task}"

@@ -21,7 +21,7 @@ from fairlane.intake.outline import leftover
 from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing, Told, Where
 from fairlane.model.errors import Invalid, Refused
 from fairlane.model.instant import to_datetime
-from fairlane.model.names import is_name
+from fairlane.model.names import OLD_NAME, is_name
 
 WHAT = "a folder of cards, or one card"
 LANES = ("backlog", "in-progress", "done")
@@ -37,7 +37,7 @@ CARD_BYTES_MAX = 1_000_000
 REASON_MAX = 200
 #: A history line of ours.
 _LINE = "- {day:%Y-%m-%d} - Fairlane: {status}"
-_OURS = re.compile(r"- \S+ - Fairlane: (\w+)")
+_OURS = re.compile(rf"- \S+ - (?:Fairlane|{OLD_NAME.title()}): (\w+)")
 _NOT_META = ("agent_flow", "agent_status", "parallelizable")
 _PHASE = re.compile("phase-")
 _NUMBER = re.compile(r"(\d+)")

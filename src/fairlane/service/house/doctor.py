@@ -16,7 +16,7 @@ from fairlane.policy import load
 from fairlane.service import SCHEMA
 from fairlane.service.alive import is_alive
 from fairlane.service.desk import Desk
-from fairlane.service.house import upkeep
+from fairlane.service.house import old_home, upkeep
 from fairlane.service.house.setup import POLICY_FILE, installed
 from fairlane.settings import FILE, Settings, host_name
 from fairlane.store.base import Attempt, Reading
@@ -35,9 +35,11 @@ class Finding(NamedTuple):
     hint: str = ""
 
 
-def examine(home: Path, db: str | None, default_url: str, clock: Clock) -> dict[str, Any]:
+def examine(
+    home: Path, db: str | None, default_url: str, clock: Clock, former: Path | None = None
+) -> dict[str, Any]:
     """Look at everything; `ok` is false when something is wrong."""
-    found = list(_home(home))
+    found = [*_home(home), *_old_home(home, former)]
     settings = Settings()
     try:
         settings = Settings.load(home / FILE)
@@ -65,6 +67,13 @@ def _home(home: Path) -> Iterator[Finding]:
         yield Finding(WRONG, "home", f"{home} cannot be written", "Check who owns it.")
     else:
         yield Finding(FINE, "home", str(home))
+
+
+def _old_home(home: Path, former: Path | None) -> Iterator[Finding]:
+    try:
+        old_home.refuse(home, former)
+    except FairlaneError as error:
+        yield _error("home", error)
 
 
 def _file(path: Path) -> str:

@@ -36,7 +36,7 @@ def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
     version = schema_of(connection)
     if version > latest():
         message = f"{path} has schema {version}, this Fairlane knows up to {latest()}"
-        hint = "Upgrade Fairlane: `pip install --upgrade fairlane`."
+        hint = "Upgrade Fairlane, the way you installed it."
         raise Refused(message, hint, "schema_newer")
 
 
