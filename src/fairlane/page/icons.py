@@ -32,7 +32,7 @@ def icon(name: str) -> Html:
 
 
 def mark() -> Html:
-    """The sign of Fairlane: a rope led through a ring."""
-    ring = tag("circle", class_="ring", cx=12, cy=12, r=6.4)
-    rope = tag("path", class_="rope", d="M1.5 17.5C6.5 17.5 8 12 12 12s5.500-5.500 10.500-5.500")
-    return tag("svg", ring, rope, class_="brandmark", viewBox="0 0 24 24", aria_hidden="true")
+    """The sign of Fairlane: a lane between its edges."""
+    edges = tag("path", class_="edges", d="M4 21 8.500 3M20 21 15.500 3")
+    line = tag("path", class_="line", d="M12 20v-3M12 13.500v-2.500M12 7.500v-2")
+    return tag("svg", edges, line, class_="brandmark", viewBox="0 0 24 24", aria_hidden="true")
