@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 import sqlite3
@@ -122,6 +123,17 @@ def test_it_is_refused_while_its_agents_run(old):
             assert names(old) == before
         agent.communicate(b"\n")
     assert fairlane("--home", old, "migrate").code == 0
+
+
+def test_it_is_refused_while_its_daemon_runs(old):
+    with (old / "daemon.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (old / "daemon.json").write_text(json.dumps({"pid": 4711, "what": "up"}))
+        said = fairlane("--home", old, "migrate")
+        assert said.code == 1
+        assert f"the older version still schedules {old} (pid 4711)" in said.err
+        assert "kill 4711" in said.err
+    assert (old / OLD_STORE).exists()
 
 
 def test_it_is_refused_while_somebody_has_its_store_open(old):
