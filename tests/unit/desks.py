@@ -51,6 +51,10 @@ class TestDesk:
         """An attempt succeeds."""
         leases.complete(self.desk, [lease], Report((0, output, 0, 0), usd))
 
+    def complete(self, lease: str, report: Report) -> None:
+        """An attempt succeeds, with this report."""
+        leases.complete(self.desk, [lease], report)
+
     def fail(self, lease: str, detail: str = "exit 1", outcome: str = "failed") -> None:
         """An attempt ends otherwise."""
         leases.release(self.desk, lease, outcome, Report(detail=detail))

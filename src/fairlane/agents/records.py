@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, TypeGuard
 
 from fairlane.lifecycle.usage import Tokens
-from fairlane.model.instant import Micros
+from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
+from fairlane.model.instant import SECOND, Micros
 
 #: A longer line is not read: it is some file's content, never a final record.
 LINE_MAX = 8 * 1024 * 1024
 DETAIL_MAX = 300
 SUMMARY_MAX = 4_000
-#: No attempt uses more; a greater number is a mistake of the program.
-COUNT_MAX = 10**15
+#: Longest wait that is read, in seconds.
+_SECONDS_MAX = 10**9
 
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
@@ -45,27 +46,24 @@ def text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def count(value: object) -> int:
-    """A whole number that can be counted, else 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0
-    if value != value or not 0 <= value <= COUNT_MAX:
-        return 0
-    return int(value)
+def count(value: object, most: int = TOKENS_MAX) -> int:
+    """A whole number that can be counted, else 0: more than `most` is a mistake of the program."""
+    return int(value) if _is_within(value, most) else 0
 
 
 def micro_dollars(value: object) -> int | None:
     """Dollars as micro-dollars; None: not said."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if value != value or not 0 <= value <= COUNT_MAX / 1_000_000:
-        return None
-    return round(value * 1_000_000)
+    return round(value * 1_000_000) if _is_within(value, DOLLARS_MAX) else None
 
 
 def micros(seconds: object) -> Micros | None:
     """Seconds as microseconds; None: not said."""
-    return micro_dollars(seconds)
+    return round(seconds * SECOND) if _is_within(seconds, _SECONDS_MAX) else None
+
+
+def _is_within(value: object, most: int) -> TypeGuard[float]:
+    """Whether this is a number from 0 to the most that can be meant."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
 
 
 def session_id(value: object) -> str | None:

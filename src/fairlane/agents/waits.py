@@ -47,7 +47,7 @@ _UNITS = {"ms": 1_000, "milli": 1_000, "s": SECOND, "m": MINUTE, "h": HOUR, "d":
 
 def epoch_instant(value: object) -> Instant | None:
     """Epoch seconds, or milliseconds where they are too many for seconds, as an instant."""
-    seconds = count(value)
+    seconds = count(value, EPOCH_MAX * 1_000)
     if seconds > EPOCH_MAX:
         seconds //= 1_000
     return seconds * SECOND if 0 < seconds <= EPOCH_MAX else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
 from fairlane.model.errors import FairlaneError, Invalid, did_you_mean
 from fairlane.model.instant import SECOND, parse_duration, parse_instant
 
@@ -23,14 +24,12 @@ else:
 
 #: The counters of tokens, in the order in which they are kept.
 COUNTERS = ("input", "output", "cache_read", "cache_write")
-#: Most tokens or micro-dollars that one attempt can claim: beyond, it is a mistake.
-COUNT_MAX = 10**15
 #: Tokens by counter.
 Counters: TypeAlias = tuple[int, int, int, int]
 #: A prompt, a result or a note beyond this size is a mistake.
 FILE_BYTES_MAX = 1_000_000
 _COUNT = re.compile(r"[0-9][0-9_]*")
-_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]{1,6})?")
+_SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
 
 
 class _Typed(_Kind):
@@ -51,9 +50,10 @@ class _Typed(_Kind):
 
 def count(text: str) -> int:
     """A whole number of tokens: 1000, 1_000."""
-    number = int(text) if _COUNT.fullmatch(text) else -1
-    if not 0 <= number <= COUNT_MAX:
-        raise Invalid(f"not a count: {text!r}", "Give a whole number such as 12000.")
+    number = int(text) if len(text) < 40 and _COUNT.fullmatch(text) else -1
+    if not 0 <= number <= TOKENS_MAX:
+        hint = f"Give a whole number such as 12000, at most {TOKENS_MAX}."
+        raise Invalid(f"not a count: {text!r}", hint)
     return number
 
 
@@ -82,8 +82,9 @@ def dollars(text: str) -> int:
         amount = Decimal(text.strip().removeprefix("$"))
     except InvalidOperation:
         amount = Decimal(-1)
-    if not amount.is_finite() or not 0 <= amount <= COUNT_MAX // 10**6:
-        raise Invalid(f"not an amount: {text!r}", "Give dollars such as 0.42.")
+    if not amount.is_finite() or not 0 <= amount <= DOLLARS_MAX:
+        hint = f"Give dollars such as 0.42, at most {DOLLARS_MAX}."
+        raise Invalid(f"not an amount: {text!r}", hint)
     return int((amount * 10**6).to_integral_value(ROUND_HALF_UP))
 
 

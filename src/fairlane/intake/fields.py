@@ -9,9 +9,17 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
+from fairlane.model.amounts import TOKENS_MAX
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.frozen import filled, layout
-from fairlane.model.instant import Instant, Micros, instant, parse_duration, parse_instant
+from fairlane.model.instant import (
+    DURATION_MAX,
+    Instant,
+    Micros,
+    instant,
+    parse_duration,
+    parse_instant,
+)
 from fairlane.model.names import check_name, is_name
 from fairlane.model.task import Task
 
@@ -21,7 +29,6 @@ TEXT_MAX = 1_000_000
 LIST_MAX = 1_000
 #: Priorities and counts beyond this are mistakes.
 NUMBER_MAX = 10**9
-TOKENS_MAX = 10**15
 
 MERGES = ("keep", "merge", "pr")
 SESSIONS = ("resume", "fresh")
@@ -138,6 +145,8 @@ def length(value: object) -> Micros:
     found = value if type(value) is int else parse_duration(value)  # type: ignore[arg-type]
     if found <= 0:
         raise Invalid(f"{value!r} is no time at all", "Write it as 30s, 5m, 1h30m or 7d.")
+    if found > DURATION_MAX:
+        raise Invalid(f"not a duration: {value!r}", "Write it as 30s, 5m, 1h30m or 7d.")
     return found
 
 

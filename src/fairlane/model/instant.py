@@ -17,11 +17,13 @@ SECOND: Micros = 1_000_000
 MINUTE: Micros = 60 * SECOND
 HOUR: Micros = 60 * MINUTE
 DAY: Micros = 24 * HOUR
+#: Longest duration: a hundred years, so that no sum of instants leaves the calendar.
+DURATION_MAX: Micros = 36_500 * DAY
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"ms": 1_000, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 _PART = re.compile(r"(\d+)(ms|s|m|h|d|w)")
-_DURATION = re.compile(r"(?:\d+(?:ms|s|m|h|d|w))+")
+_DURATION = re.compile(r"(?:\d{1,18}(?:ms|s|m|h|d|w))+")
 
 
 def instant(when: datetime | Instant) -> Instant:
@@ -69,8 +71,12 @@ def show_instant(when: Instant) -> str:
 def parse_duration(text: str) -> Micros:
     """A length such as `90s`, `5m`, `1h30m`, `7d`."""
     if not isinstance(text, str) or not _DURATION.fullmatch(text):
-        raise Invalid(f"not a duration: {text!r}", "Write it as 30s, 5m, 1h30m or 7d.")
-    return sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(text))
+        shown = text[:60] if isinstance(text, str) else text
+        raise Invalid(f"not a duration: {shown!r}", "Write it as 30s, 5m, 1h30m or 7d.")
+    length = sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(text))
+    if length > DURATION_MAX:
+        raise Invalid(f"not a duration: {text!r}", f"Use at most {DURATION_MAX // DAY}d.")
+    return length
 
 
 def show_duration(length: Micros) -> str:

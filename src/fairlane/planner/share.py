@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from fairlane.model.amounts import clock_after
 from fairlane.model.plan import Clocks
 from fairlane.model.project import Project, charge
 from fairlane.model.snapshot import Snapshot
@@ -38,7 +39,7 @@ class Share:
         self.moves_all = self._rules.mode == "deficit" and not self._rules.frozen
         self.everyone = snapshot.clock
         self.clocks = {
-            name: self.everyone + _received_before(project, flights)
+            name: clock_after(self.everyone, _received_before(project, flights))
             if project.clock is None
             else project.clock
             for name, project in snapshot.projects.items()
@@ -97,7 +98,7 @@ class Share:
         if self._rules.mode == "virtual-time" and weight:
             behind = [self.clocks[each] for each, present in self.present.items() if present]
             self.everyone = max(self.everyone, min(behind, default=self.everyone))
-            self.clocks[name] += charge(estimate, weight)
+            self.clocks[name] = clock_after(self.clocks[name], charge(estimate, weight))
         elif self._rules.mode == "deficit" and not self._rules.frozen:
             self._received[name] += estimate
             self._total += estimate

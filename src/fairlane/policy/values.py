@@ -10,13 +10,11 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from fairlane.model.errors import Invalid
-from fairlane.model.instant import DAY, Micros, parse_duration, show_duration
+from fairlane.model.instant import DAY, DURATION_MAX, Micros, parse_duration, show_duration
 from fairlane.policy.sections import CALENDAR_WINDOWS, TOTAL_WINDOW
 
 #: Largest count: exact in JSON, in SQLite and in a float.
 COUNT_MAX = 10**15
-#: Longest duration: a hundred years, so that no sum of instants leaves the calendar.
-DURATION_MAX: Micros = 36_500 * DAY
 #: Text longer than this is cut in error messages.
 SHOWN_MAX = 60
 
@@ -123,7 +121,7 @@ class Duration:
             length = parse_duration(value)
         except Invalid as error:
             raise NotAccepted from error
-        if length > DURATION_MAX or (self.positive and not length):
+        if self.positive and not length:
             raise NotAccepted
         return length
 

@@ -6,6 +6,7 @@ from operator import add, sub
 from typing import Any
 
 from fairlane.lifecycle.usage import Tokens, clock_correction, counted, minute_of, percentile70
+from fairlane.model.amounts import MICRO_DOLLARS_MAX, TOKENS_MAX, clock_after
 from fairlane.model.frozen import changed
 from fairlane.model.instant import Instant
 from fairlane.model.resources import History
@@ -80,8 +81,11 @@ class Books:
         """
         totals = attempt.tokens
         if tokens is not None:
-            totals = tuple(map(max, tokens, attempt.tokens))  # type: ignore[assignment]
-        cost = max(usd, attempt.usd or 0) if usd is not None else attempt.usd
+            said = (min(each, TOKENS_MAX) for each in tokens)  # sums of sound numbers may not be
+            totals = tuple(map(max, said, attempt.tokens))  # type: ignore[assignment]
+        cost = attempt.usd
+        if usd is not None:
+            cost = max(min(usd, MICRO_DOLLARS_MAX), attempt.usd or 0)
         if totals != attempt.tokens or (cost or 0) != (attempt.usd or 0):
             more = tuple(map(sub, totals, attempt.tokens))
             dollars = (cost or 0) - (attempt.usd or 0)
@@ -107,7 +111,7 @@ class Books:
         if self._clocks:
             projects = self._tx.projects()
             moved = {
-                name: ((projects[name].clock or 0) + by, projects[name].present)
+                name: (clock_after(projects[name].clock or 0, by), projects[name].present)
                 for name, by in self._clocks.items()
                 if by and name in projects
             }

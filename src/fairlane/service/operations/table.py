@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
+
 Schema: TypeAlias = Mapping[str, Any]
 
 #: Most tasks, ids or leases that one call names.
@@ -75,11 +77,11 @@ _LIMIT = _whole("Most rows of this page.", 1, PAGE_MAX, default=PAGE)
 _TOKENS: Schema = {
     "description": "Totals so far, by counter; a bare number is output.",
     "anyOf": [
-        {"type": "integer", "minimum": 0, "maximum": 10**15},
+        {"type": "integer", "minimum": 0, "maximum": TOKENS_MAX},
         {
             "type": "object",
             "properties": {
-                name: {"type": "integer", "minimum": 0, "maximum": 10**15}
+                name: {"type": "integer", "minimum": 0, "maximum": TOKENS_MAX}
                 for name in ("input", "output", "cache_read", "cache_write")
             },
             "additionalProperties": False,
@@ -89,7 +91,7 @@ _TOKENS: Schema = {
 _COST: Schema = {
     "type": "number",
     "minimum": 0,
-    "maximum": 10**9,
+    "maximum": DOLLARS_MAX,
     "description": "Dollars so far.",
 }
 _USED: Mapping[str, Schema] = {"tokens": _TOKENS, "cost": _COST}

@@ -69,6 +69,7 @@ def told(
     resets_at: Instant | None = None,
 ) -> Report:
     """What a holder says, as it is booked; a bare number of tokens is output."""
+    from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
     from fairlane.model.errors import Invalid, did_you_mean
     from fairlane.service.ending import Report
     from fairlane.service.reports.documents import COUNTERS
@@ -79,7 +80,18 @@ def told(
             raise Invalid(f"there is no counter {name!r}", did_you_mean(name, COUNTERS))
     counted = None
     if given is not None:
-        first, second, third, fourth = (int(given.get(name, 0)) for name in COUNTERS)
+        first, second, third, fourth = (
+            int(_within(f"tokens.{name}", given.get(name, 0), TOKENS_MAX)) for name in COUNTERS
+        )
         counted = (first, second, third, fourth)
-    usd = None if cost is None else round(cost * 1_000_000)
+    usd = None if cost is None else round(_within("cost", cost, DOLLARS_MAX) * 1_000_000)
     return Report(counted, usd, detail, result, retry_after, resets_at)
+
+
+def _within(name: str, value: float, most: int) -> float:
+    """A number that one attempt can have used, or it is refused."""
+    from fairlane.model.errors import Invalid
+
+    if not 0 <= value <= most:
+        raise Invalid(f"{name}: {value} is out of range", f"Give a number from 0 to {most}.")
+    return value
