@@ -7,11 +7,9 @@ import re
 from typing import Any, TypeGuard
 
 from fairlane.lifecycle.usage import Tokens
-from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
+from fairlane.model.amounts import DOLLARS_MAX, LINE_MAX, TOKENS_MAX
 from fairlane.model.instant import SECOND, Micros
 
-#: A longer line is not read: it is some file's content, never a final record.
-LINE_MAX = 8 * 1024 * 1024
 DETAIL_MAX = 300
 SUMMARY_MAX = 4_000
 #: Longest wait that is read, in seconds.

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import os
 import selectors
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairlane.agents.adapter import Agent, Parser, Seen, parser_for
 from fairlane.executors.base import Handle
 from fairlane.executors.process import is_dead
+from fairlane.executors.runfiles import Lines, append, damage_of
 from fairlane.lifecycle.usage import Tokens
 from fairlane.model.task import Task
 from fairlane.service.holding import Progress
 from fairlane.store.base import Attempt
 
-#: How much of a log is read at once.
-_READ_MAX = 1 << 22
+#: How much of a log is read in one turn of the loop: no agent holds up the others by its words.
+TURN_BYTES = 1 << 19
 
 
 @dataclass(slots=True)
@@ -30,9 +33,10 @@ class Member:
     agent: Agent
     parser: Parser
     handle: Handle
+    log: Lines
     stopping: str = ""
     settling: bool = False  # its end is being taken in, perhaps by another thread
-    read: int = 0  # bytes of stdout.log
+    damage: str = ""  # why its output cannot be read
     news: Progress = field(default_factory=Progress)
     told: Progress = field(default_factory=Progress)  # what the store knows
 
@@ -42,28 +46,28 @@ class Member:
         return self.attempt.lease
 
     def catch_up(self) -> None:
-        """Read what its log has more: progress for the store, lines for `events.jsonl`."""
+        """Read some of what its log has more: progress for the store, lines for `events.jsonl`."""
+        with suppress(OSError):  # at its end it is said what is wrong
+            self._take(self.log.more(TURN_BYTES))
+
+    def read_out(self) -> None:
+        """Its process is gone: read its log to the end, however long it is."""
+        try:
+            for lines in self.log.rest():
+                self._take(lines)
+        except OSError as error:
+            self.damage = damage_of(error)
+
+    def _take(self, lines: list[str]) -> None:
         seen: list[Seen] = []
-        for line in self._lines():
+        for line in lines:
             for each in self.parser.line(line):
                 seen.append(each)
                 self.news = _newer(self.news, each)
         if seen:
-            with (self.folder / "events.jsonl").open("a", encoding="utf-8") as held:
-                held.writelines(json.dumps(_document(each)) + "\n" for each in seen)
-
-    def _lines(self) -> list[str]:
-        try:
-            with (self.folder / "stdout.log").open("rb") as held:
-                held.seek(self.read)
-                data = held.read(_READ_MAX)
-        except FileNotFoundError:
-            return []
-        whole, end, _ = data.rpartition(b"\n")
-        if not end:
-            return []
-        self.read += len(whole) + 1
-        return whole.decode("utf-8", "replace").split("\n")
+            with suppress(OSError):  # no room, or no file of ours: the store has what matters
+                text = "".join(json.dumps(_document(each)) + "\n" for each in seen)
+                append(self.folder / "events.jsonl", text)
 
 
 class Crew:
@@ -114,8 +118,13 @@ class Crew:
                 continue
             member.catch_up()
             if member.news != member.told:
-                found[lease] = member.told = member.news
+                found[lease] = member.news
         return found
+
+    def heard(self, progress: Mapping[str, Progress]) -> None:
+        """The store knows this progress now."""
+        for lease, news in progress.items():
+            self.members[lease].told = news
 
 
 def member_of(
@@ -127,7 +136,8 @@ def member_of(
     baseline: Tokens | None,
 ) -> Member:
     """A process that has just started, or was found alive."""
-    return Member(task, attempt, folder, agent, parser_for(agent, baseline), handle)
+    log = Lines(folder / "stdout.log")
+    return Member(task, attempt, folder, agent, parser_for(agent, baseline), handle, log)
 
 
 def _newer(before: Progress, seen: Seen) -> Progress:

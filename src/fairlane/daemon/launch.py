@@ -12,6 +12,7 @@ from fairlane.daemon import folders
 from fairlane.daemon.prompt import prompt_of
 from fairlane.executors.base import Executor, Orders
 from fairlane.executors.masks import patterns
+from fairlane.executors.runfiles import put
 from fairlane.model.errors import FairlaneError
 from fairlane.model.instant import SECOND, Micros
 from fairlane.model.project import Project
@@ -79,7 +80,7 @@ class Launcher:
         folder = folders.make(folders.run_folder(self._desk, attempt))
         session = session_of(agent, task, before)
         prompt = prompt_of(self._desk, task, attempt, project, before, resumed=session is not None)
-        (folder / "prompt.md").write_text(prompt, encoding="utf-8")
+        put(folder / "prompt.md", prompt)
         launch = launch_of(agent, task, prompt, session)
         settings = self._desk.settings
         pool = task.pool or agent.pool

@@ -321,6 +321,7 @@ class Daemon:
             news = self.crew.progress()
             if news:
                 holding.progress(self.desk, self.policy, news)
+                self.crew.heard(news)
                 self._stop_wanted()
 
     def _renew(self) -> None:

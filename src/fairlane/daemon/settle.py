@@ -9,9 +9,10 @@ from queue import SimpleQueue
 
 from fairlane import workspaces
 from fairlane.agents.adapter import Verdict
-from fairlane.daemon.crew import Member
+from fairlane.daemon.crew import TURN_BYTES, Member
 from fairlane.executors.base import Exit
 from fairlane.executors.process import clean_up, exit_of
+from fairlane.executors.runfiles import put, tail
 from fairlane.model.event import Happening
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.project import Project
@@ -48,10 +49,10 @@ class Settler:
     def begin(self, member: Member, project: Project, now: Instant) -> None:
         """Its process is gone."""
         member.settling = True
-        if project.repo is None:
-            self._ready[member.lease] = ending_of(self._desk, member, project, now)
+        if project.repo is None and member.log.unread() <= TURN_BYTES:
+            self._settle(member, project, now)
         else:
-            self._threads.submit(self._later, member, project, now)
+            self._threads.submit(self._settle, member, project, now)
 
     def ready(self) -> dict[str, Ending]:
         """Ends that are to be booked, by lease; whoever has booked one takes it out."""
@@ -64,22 +65,30 @@ class Settler:
         """What has begun is finished."""
         self._threads.shutdown(wait=True)
 
-    def _later(self, member: Member, project: Project, now: Instant) -> None:
+    def _settle(self, member: Member, project: Project, now: Instant) -> None:
         try:
             found = ending_of(self._desk, member, project, now)
+        except OSError:  # too many open files, no memory: it is looked at again
+            member.settling = False
+            return
         except Exception as error:  # a bug here must not hold the lease for ever
-            told = Report(detail=f"{type(error).__name__}: {error}")
-            found = Ending(Happening.FAILED, told, park=True)
+            found = broken(error)
         self._told.put((member.lease, found))
+
+
+def broken(error: Exception) -> Ending:
+    """The end of an attempt that our own code could not take in: a person looks at it."""
+    return Ending(Happening.FAILED, Report(detail=f"{type(error).__name__}: {error}"), park=True)
 
 
 def ending_of(desk: Desk, member: Member, project: Project, now: Instant) -> Ending:
     """What the end of this process means for its task."""
     ended = exit_of(member.folder)
-    if ended is None:
+    member.read_out()
+    if ended is None or ended.damage or member.damage:
         clean_up(member.folder)
-        return _lost(member)
-    member.catch_up()
+        damage = member.damage if ended is None else ended.damage or member.damage
+        return _damaged(member, damage) if damage else _lost(member)
     if ended.launch_error:
         return Ending(Happening.LAUNCH_FAILED, Report(detail=ended.launch_error))
     verdict = member.parser.verdict(ended.exit_code, ended.signal, _tail(member), now)
@@ -128,6 +137,12 @@ def _lost(member: Member) -> Ending:
     return Ending(Happening.LOST, told, member.news.session)
 
 
+def _damaged(member: Member, what: str) -> Ending:
+    """What is in the run folder cannot be believed: it costs this attempt."""
+    told = Report(member.news.tokens, member.news.usd, f"its run folder is damaged: {what}")
+    return Ending(Happening.FAILED, told, member.news.session)
+
+
 def _finished(desk: Desk, member: Member, project: Project, ending: Ending) -> Ending:
     """After a success: what is left is committed, and the branch goes where it should."""
     try:
@@ -148,13 +163,7 @@ def _finished(desk: Desk, member: Member, project: Project, ending: Ending) -> E
 
 
 def _tail(member: Member) -> str:
-    try:
-        with (member.folder / "stderr.log").open("rb") as held:
-            held.seek(0, 2)
-            held.seek(max(0, held.tell() - _TAIL))
-            return held.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
+    return tail(member.folder / "stderr.log", _TAIL).decode("utf-8", "replace")
 
 
 def _write_result(member: Member, verdict: Verdict, ending: Ending, now: Instant) -> None:
@@ -172,6 +181,6 @@ def _write_result(member: Member, verdict: Verdict, ending: Ending, now: Instant
     }
     try:
         text = json.dumps(document, indent=2, default=str)
-        (member.folder / "result.json").write_text(text, encoding="utf-8")
+        put(member.folder / "result.json", text)
     except OSError:
         return  # the store has it all; this file is for people

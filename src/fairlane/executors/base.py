@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
+from types import NoneType
 from typing import Any, Protocol
 
+from fairlane.executors.runfiles import Damaged
+from fairlane.model.amounts import LINE_MAX
 from fairlane.model.record import dataclass
 
 
@@ -25,6 +28,7 @@ class Orders:
     timeout: float | None = None
     silence: float | None = None
     max_bytes: int = 64 * 1024 * 1024
+    line_max: int = LINE_MAX
     mask: tuple[str, ...] = ()
 
 
@@ -48,12 +52,25 @@ class Exit:
     dropped: int = 0  # bytes of output
     started_at: int = 0
     ended_at: int = 0
+    damage: str = ""  # what is wrong with the run folder; then nothing else is known
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Exit:
         """From what the runner wrote; what it did not say is empty."""
-        known = {name: document[name] for name in cls.__slots__ if name in document}
+        known = {name: document[name] for name in _SORTS if name in document}
+        for name, value in known.items():
+            if type(value) not in _SORTS[name]:
+                raise Damaged(f"exit.json: {name} is {value!r:.60}")
         return cls(**known)
+
+
+#: The types that the runner writes.
+_SORTS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("exit_code", "signal"), (int, NoneType)),
+    **dict.fromkeys(("launch_error", "stopped"), (str,)),
+    **dict.fromkeys(("dropped", "started_at", "ended_at"), (int,)),
+    "final": (bool,),
+}
 
 
 class Executor(Protocol):

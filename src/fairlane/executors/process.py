@@ -15,6 +15,7 @@ from typing import Any
 
 from fairlane.executors import runner
 from fairlane.executors.base import Exit, Handle, Orders
+from fairlane.executors.runfiles import Damaged, append, damage_of, read_record
 
 _FOLDER = str(Path(runner.__file__).parent)
 _CODE = f"import sys; sys.path.append({_FOLDER!r}); import runner; sys.exit(runner.main())"
@@ -22,6 +23,8 @@ _CODE = f"import sys; sys.path.append({_FOLDER!r}); import runner; sys.exit(runn
 RUN = (sys.executable, "-I", "-S", "-c", _CODE)
 
 
+#: Numbers of processes are smaller on every kernel.
+_PID_MAX = 1 << 22
 #: Runners that this process started, until they are reaped.
 _children: set[int] = set()
 
@@ -65,8 +68,11 @@ class ProcessExecutor:
 
     def adopt(self, folder: Path) -> Handle | None:
         """The runner of this folder, if it lives."""
-        told = _read(folder / "runner.json")
-        if told is None or is_dead(told["pid"], told["pid_started"]):
+        try:
+            told = _runner_of(folder)
+        except OSError:  # `exit_of` says what is wrong
+            return None
+        if "pid" not in told or is_dead(told["pid"], told.get("pid_started")):
             return None
         return Handle(told["pid"], told["pid_started"])
 
@@ -97,19 +103,28 @@ def spoken(orders: Orders, **more: object) -> bytes:
 
 def exit_of(folder: Path) -> Exit | None:
     """How the attempt of this folder ended; None: its runner did not say."""
-    told = _read(folder / "exit.json")
-    return None if told is None else Exit.of(told)
+    try:
+        told = read_record(folder / "exit.json")
+        if told is None:
+            _runner_of(folder)  # one that cannot be read is never adopted, so nobody waits for it
+        return None if told is None else Exit.of(told)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return Exit(damage=damage_of(error))
 
 
 def revoke(folder: Path) -> None:
     """A runner that has not shown itself yet starts nothing; one that has can be adopted."""
     with contextlib.suppress(OSError):
-        (folder / runner.REVOKED).touch()
+        append(folder / runner.REVOKED, "")
 
 
 def clean_up(folder: Path) -> None:
     """A runner died before its agent: nothing of the agent stays behind."""
-    told = _read(folder / "runner.json") or {}
+    told: dict[str, Any] = {}
+    with contextlib.suppress(OSError):
+        told = _runner_of(folder)
     group = told.get("agent_pid")
     if group is not None and not is_dead(group, told.get("agent_started")):
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -138,9 +153,14 @@ def is_dead(pid: int, started: str | None) -> bool:
     return fields[0] in "ZX" or fields[19] != started
 
 
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
+def _runner_of(folder: Path) -> dict[str, Any]:
+    """What the runner says of itself and its agent; empty: nothing yet."""
+    told = read_record(folder / "runner.json") or {}
+    for name in ("pid", "agent_pid"):
+        value = told.get(name, 2)
+        if type(value) is not int or not 1 < value <= _PID_MAX:  # 1, 0 and -1 name everybody
+            raise Damaged(f"runner.json: {name} is {value!r:.60}")
+    for name in ("pid_started", "agent_started"):
+        if not isinstance(told.get(name), str | None):
+            raise Damaged(f"runner.json: {name} is {told[name]!r:.60}")
+    return told

@@ -9,11 +9,13 @@ nothing of it behind, and says in `exit.json` how it ended.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
 import selectors
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -25,19 +27,24 @@ if TYPE_CHECKING:
 CHUNK = 1 << 20
 #: In a run folder: nothing is to be started here any more.
 REVOKED = "revoked"
-LINE_MAX = 1 << 22
+#: How every file of the run folder is opened: the agent could have put a link or a pipe there.
+SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 #: After the agent's end its output may still be held open by what it left behind.
 DRAIN_SECONDS = 1.0
 #: How long `exit.json` is tried when the disk is full.
 WRITE_SECONDS = 60.0
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Log:
     """One output file: whole lines, masked, up to a size; final records are always kept."""
 
     def __init__(self, path: str, orders: dict[str, Any]) -> None:
-        self._file: BinaryIO = open(path, "ab", buffering=0)  # noqa: SIM115
-        self._left = orders["max_bytes"]
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | SAFE, 0o600)
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(errno.EINVAL, "no regular file", path)
+        self._file: BinaryIO = os.fdopen(file, "ab", buffering=0)
+        self._left, self._line_max = orders["max_bytes"], orders["line_max"]
         self._mask = re.compile("|".join(orders["mask"]).encode()) if orders["mask"] else None
         self._final = orders["final"]
         self._parts: list[bytes] = []  # of a line whose end has not come
@@ -57,7 +64,7 @@ class Log:
         elif rest:
             self._parts.append(rest)
             self._held += len(rest)
-        if self._held > LINE_MAX:
+        if self._held > self._line_max:
             self._block(b"".join(self._parts))
             self._parts, self._held = [b" "], 1
 
@@ -99,8 +106,10 @@ class Log:
             return []
         found = []
         for line in lines.split(b"\n"):
-            if line.startswith(b"{") and any(word in line for word in words):
-                with contextlib.suppress(ValueError, AttributeError):
+            if len(line) > self._line_max or not line.startswith(b"{"):
+                continue  # nobody reads a longer one
+            if any(word in line for word in words):
+                with contextlib.suppress(ValueError, AttributeError, RecursionError):
                     record = json.loads(line)
                     if any(record.get(key) in known for key, known in self._final):
                         found.append(line)
@@ -123,7 +132,9 @@ class Runner:
 
     def run(self) -> dict[str, Any]:
         """Start it, watch it, and tell how it ended."""
+        names = ("stdout.log", "stderr.log")
         try:
+            logs = [Log(os.path.join(self.folder, name), self.orders) for name in names]
             self.agent = self._start()
         except OSError as error:
             what = error.filename or self.orders["argv"][0]
@@ -131,7 +142,7 @@ class Runner:
         if self._stop_early:
             self.stop(self._stop_early)
         self._tell_start()
-        logs = self._watch(self.agent)
+        self._watch(self.agent, logs)
         for log in logs:
             log.close()
         sweep(self.agent.pid, self.orders["marker"])
@@ -173,15 +184,12 @@ class Runner:
         agent = {"agent_pid": self.agent.pid, "agent_started": started}
         write(self.folder, "runner.json", me | agent | {"started_at": self.started_at})
 
-    def _watch(self, agent: subprocess.Popen[bytes]) -> list[Log]:
+    def _watch(self, agent: subprocess.Popen[bytes], logs: list[Log]) -> None:
         selector = selectors.DefaultSelector()
-        logs = []
-        for pipe, name in ((agent.stdout, "stdout.log"), (agent.stderr, "stderr.log")):
+        for pipe, log in zip((agent.stdout, agent.stderr), logs, strict=True):
             assert pipe is not None
-            log = Log(os.path.join(self.folder, name), self.orders)
             os.set_blocking(pipe.fileno(), False)
             selector.register(pipe, selectors.EVENT_READ, log)
-            logs.append(log)
         woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         selector.register(woken, selectors.EVENT_READ)
@@ -202,7 +210,6 @@ class Runner:
                 self._mind_the_time()
             elif time.monotonic() >= end:
                 break
-        return logs
 
     def _read(self, key: selectors.SelectorKey, first: Log) -> bool:
         try:
@@ -294,14 +301,17 @@ def write(folder: str, name: str, document: dict[str, Any]) -> None:
     give_up = time.monotonic() + WRITE_SECONDS
     while True:
         try:
-            with open(path + ".new", "w", encoding="utf-8") as held:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path + ".new")
+            new = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE, 0o600)
+            with os.fdopen(new, "w", encoding="utf-8") as held:
                 json.dump(document, held)
                 held.flush()
                 os.fsync(held.fileno())
             os.replace(path + ".new", path)
             return
-        except OSError:
-            if time.monotonic() >= give_up:
+        except OSError as error:
+            if error.errno not in NO_ROOM or time.monotonic() >= give_up:
                 raise
             if not make_room(folder):
                 time.sleep(0.5)
@@ -312,15 +322,15 @@ def make_room(folder: str) -> bool:
     sizes = {}
     for name in ("stdout.log", "stderr.log"):
         with contextlib.suppress(OSError):
-            path = os.path.join(folder, name)
-            sizes[path] = os.path.getsize(path)
-    longest = max(sizes, key=lambda path: sizes[path], default=None)
-    if longest is None or not sizes[longest]:
-        return False
-    with contextlib.suppress(OSError):
+            file = os.open(os.path.join(folder, name), os.O_WRONLY | SAFE)
+            sizes[file] = os.fstat(file).st_size
+    longest = max(sizes, key=lambda file: sizes[file], default=-1)
+    made = bool(sizes.get(longest))
+    if made:
         os.truncate(longest, sizes[longest] // 2)
-        return True
-    return False
+    for file in sizes:
+        os.close(file)
+    return made
 
 
 def _now() -> float:
@@ -340,14 +350,15 @@ def main() -> int:
     """One agent, from its orders to its end."""
     try:
         orders = _orders()
+        os.chdir(orders["folder"])  # whatever becomes of the path, this is the run folder
     except (OSError, ValueError):
         return 3  # whoever should give orders is gone: nothing was started
-    folder = orders["folder"]
+    folder = "."
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     runner = Runner(folder, orders)
     write(folder, "runner.json", {"pid": os.getpid(), "pid_started": process_started(os.getpid())})
-    if os.path.exists(os.path.join(folder, REVOKED)):
+    if os.path.lexists(os.path.join(folder, REVOKED)):
         return 3  # whoever gave the orders died, and who came after did not see this runner
     signal.signal(signal.SIGTERM, lambda number, frame: runner.stop("stop"))
     for number in (signal.SIGINT, signal.SIGHUP):  # not ignored: the agent would inherit that

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event as Signal
 
 from fairlane.executors.base import Handle, Orders
-from fairlane.executors.process import RUN, ProcessExecutor, spoken
+from fairlane.executors.process import RUN, ProcessExecutor, exit_of, spoken
 from fairlane.model.errors import FairlaneError
 
 _SECONDS_MAX = 10.0
@@ -56,7 +56,7 @@ class TmuxExecutor:
         pause = Signal()
         for _ in range(int(_SECONDS_MAX / 0.02)):
             handle = self.adopt(folder)
-            if handle is not None or (folder / "exit.json").exists():
+            if handle is not None or exit_of(folder) is not None:
                 return handle or Handle(0, "")
             pause.wait(0.02)
         raise FairlaneError("the runner did not come up in its tmux session")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event as Signal
-from typing import Any
+from typing import Any, BinaryIO
 
-from fairlane.model.errors import Invalid, NotFound
+from fairlane.executors.runfiles import CHUNK, Damaged, opened
+from fairlane.model.errors import Invalid, NotFound, Refused
 from fairlane.service import SCHEMA
 from fairlane.service.desk import Desk
 
@@ -35,10 +39,11 @@ def log_path(desk: Desk, task: str, attempt: int | None = None, stream: str = "s
     return desk.home / "runs" / task / str(number) / f"{stream}.log"
 
 
-def read(desk: Desk, task: str, attempt: int | None = None, stream: str = "stdout") -> str:
-    """The whole log as text; nothing was printed yet: empty."""
-    path = log_path(desk, task, attempt, stream)
-    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+def read(
+    desk: Desk, task: str, attempt: int | None = None, stream: str = "stdout"
+) -> Iterator[str]:
+    """The whole log as text, part by part."""
+    yield from _Text(log_path(desk, task, attempt, stream)).more()
 
 
 def page(
@@ -48,11 +53,11 @@ def page(
     path = log_path(desk, task, attempt, stream)
     number = int(path.parent.name)
     ended = _has_ended(desk, task, number)  # before reading: what comes after is not missed
-    size = path.stat().st_size if path.exists() else 0
-    start = max(0, size - limit) if offset is None else min(offset, size)
-    data = b""
-    if size > start:
-        with path.open("rb") as held:
+    size, start, data = 0, 0, b""
+    with _readable(path) as held:
+        if held is not None:
+            size = os.fstat(held.fileno()).st_size
+            start = max(0, size - limit) if offset is None else min(offset, size)
             held.seek(start)
             data = _whole(held.read(limit))
     return {
@@ -84,19 +89,45 @@ def follow(
 ) -> Iterator[str]:
     """The log as it grows, until its attempt has ended."""
     path = log_path(desk, task, attempt, stream)
-    number, place, pause = int(path.parent.name), 0, Signal()
+    number, text, pause = int(path.parent.name), _Text(path), Signal()
     while True:
         ended = _has_ended(desk, task, number)
-        if path.exists():
-            with path.open("rb") as held:
-                held.seek(place)
-                data = held.read()
-            place += len(data)
-            if data:
-                yield data.decode("utf-8", "replace")
+        yield from text.more()
         if ended:
             return
         pause.wait(POLL_SECONDS)
+
+
+class _Text:
+    """A log as text, in parts, as far as it has grown."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._place = path, 0
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+
+    def more(self) -> Iterator[str]:
+        with _readable(self._path) as held:
+            if held is None:
+                return
+            held.seek(self._place)
+            while data := held.read(CHUNK):
+                self._place += len(data)
+                yield self._decoder.decode(data)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[BinaryIO | None]:
+    """A log that can be read; None: nothing was printed yet."""
+    try:
+        held = opened(path)
+    except FileNotFoundError:
+        yield None
+        return
+    except Damaged as error:
+        hint = "Its agent has changed its run folder; `fairlane show` tells how it ended."
+        raise Refused(f"{path} cannot be read: {error}", hint) from error
+    with held:
+        yield held
 
 
 def _has_ended(desk: Desk, task: str, number: int) -> bool:

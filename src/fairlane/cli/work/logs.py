@@ -49,4 +49,4 @@ def _parts(call: Call, task: str, attempt: int | None, stream: str, follow: bool
         if follow:
             yield from logs.follow(desk, task, attempt, stream)
         else:
-            yield logs.read(desk, task, attempt, stream)
+            yield from logs.read(desk, task, attempt, stream)

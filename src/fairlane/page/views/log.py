@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlane.executors.runfiles import size
 from fairlane.page.html import Html, div, join, span, tag
 from fairlane.page.parts import card
 from fairlane.service.desk import Desk
@@ -30,10 +31,6 @@ def mark(desk: Desk, task: dict[str, Any], attempts: list[dict[str, Any]]) -> Ht
     """How much the last attempt has printed."""
     last = attempts[-1]["attempt"] if attempts else 0
     folder = desk.home / "runs" / task["id"] / str(last)
-    sizes = {}
-    for name in STREAMS:
-        try:
-            sizes[f"data_{name}"] = (folder / f"{name}.log").stat().st_size
-        except OSError:  # nothing printed yet, or it runs on another machine
-            sizes[f"data_{name}"] = 0
+    # 0: nothing printed yet, or it runs on another machine
+    sizes = {f"data_{name}": size(folder / f"{name}.log") for name in STREAMS}
     return div("", id="logmark", hidden=True, data_task=task["id"], data_attempt=last, **sizes)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairlane.executors.runfiles import tail
 from fairlane.lifecycle.usage import minute_of
 from fairlane.model.instant import HOUR, MINUTE, Instant, parse_instant
 from fairlane.model.task import Status
@@ -136,20 +137,14 @@ def last_line(desk: Desk, each: dict[str, Any]) -> str:
 
 def _end_of(path: Path) -> list[str]:
     """The last lines of a file; nothing where it is on another machine, or not there yet."""
-    try:
-        size = path.stat().st_size
-        with path.open("rb") as held:
-            held.seek(max(0, size - LINE_BYTES))
-            return held.read(LINE_BYTES).decode("utf-8", "replace").split("\n")
-    except OSError:
-        return []
+    return tail(path, LINE_BYTES).decode("utf-8", "replace").split("\n")
 
 
 def understood(line: str) -> str:
     """The words of a record that the daemon made of a line; of several lines the last."""
     try:
         record = json.loads(line)
-    except ValueError:  # nothing, or cut
+    except (ValueError, RecursionError):  # nothing, or cut
         return ""
     words = record.get("text") if isinstance(record, dict) else None
     return words.strip().rpartition("\n")[2] if isinstance(words, str) else ""
@@ -161,7 +156,7 @@ def said(line: str) -> str:
         return line
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return line
     words = (record.get(key) for key in ("text", "message", "detail", "result", "type"))
     return next((each for each in words if each and isinstance(each, str)), line)

@@ -1,0 +1,184 @@
+"""Run folders: agents can change what lies there, so only regular files are used, and no links."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from fairlane.model.amounts import LINE_MAX
+
+#: Most bytes of `exit.json` and `runner.json`.
+RECORD_MAX = 1 << 20
+#: How much of a log is read at once.
+CHUNK = 1 << 20
+
+_SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+#: This process has too many files open, or no memory.
+_PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class Damaged(OSError):
+    """Something in a run folder is not what Fairlane has written; the message names it."""
+
+
+def damage_of(error: OSError) -> str:
+    """What an error says of a run folder; one that says nothing of it is raised again."""
+    if error.errno in _PASSING:
+        raise error
+    return str(error)
+
+
+def opened(path: Path) -> BinaryIO:
+    """A regular file of a run folder, for reading."""
+    return os.fdopen(_open(path, os.O_RDONLY), "rb")
+
+
+def size(path: Path) -> int:
+    """How long a file is; 0 where it cannot be read."""
+    try:
+        with opened(path) as file:
+            return os.fstat(file.fileno()).st_size
+    except OSError:
+        return 0
+
+
+def tail(path: Path, most: int) -> bytes:
+    """The end of a file; nothing where it cannot be read."""
+    try:
+        with opened(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+            return file.read(most)
+    except OSError:
+        return b""
+
+
+def read_record(path: Path) -> dict[str, Any] | None:
+    """A small JSON object; None: there is no such file."""
+    try:
+        with opened(path) as file:
+            data = file.read(RECORD_MAX + 1)
+    except FileNotFoundError:
+        return None
+    if len(data) > RECORD_MAX:
+        raise Damaged(f"{path.name} is too large")
+    try:
+        record = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"{path.name} is not JSON") from error
+    if not isinstance(record, dict):
+        raise Damaged(f"{path.name} is not JSON of a record")
+    return record
+
+
+def append(path: Path, text: str) -> None:
+    """More text at the end of a file, which is made if it is missing."""
+    with os.fdopen(_open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "w") as file:
+        file.write(text)
+
+
+def put(path: Path, text: str) -> None:
+    """A new file in the place of whatever is there, whole or not at all."""
+    beside = f"{path.name}.new"
+    with _inside(path.parent) as folder:
+        with suppress(FileNotFoundError):
+            os.unlink(beside, dir_fd=folder)
+        new = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE, 0o600, dir_fd=folder)
+        try:
+            with os.fdopen(new, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(beside, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(beside, dir_fd=folder)
+            raise
+
+
+def _open(path: Path, flags: int) -> int:
+    try:
+        with _inside(path.parent) as folder:
+            found = os.open(path.name, flags | _SAFE, 0o600, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Damaged(f"{path.name} is a symbolic link") from error
+        if error.errno in (errno.ENXIO, errno.EISDIR):  # nobody reads this pipe; a folder
+            raise Damaged(f"{path.name} is no regular file") from error
+        raise
+    if not stat.S_ISREG(os.fstat(found).st_mode):
+        os.close(found)
+        raise Damaged(f"{path.name} is no regular file")
+    return found
+
+
+@contextmanager
+def _inside(folder: Path) -> Iterator[int]:
+    """A descriptor of a run folder; neither it nor the folder of its task may be a link."""
+    held = os.open(folder.parents[1], _FOLDER)
+    try:
+        for name in folder.parts[-2:]:
+            try:
+                below = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=held)
+            except NotADirectoryError as error:
+                raise Damaged(f"{folder} is a symbolic link, or no folder") from error
+            os.close(held)
+            held = below
+        yield held
+    finally:
+        os.close(held)
+
+
+class Lines:
+    """The lines of a log as it grows, in bounded memory; one longer than `most` is skipped."""
+
+    def __init__(self, path: Path, most: int = LINE_MAX) -> None:
+        self._path, self._most = path, most
+        self._at = 0  # how far the file was read
+        self._part = b""  # of a line whose end has not come
+        self._skips = False  # whether that line is too long
+
+    def unread(self) -> int:
+        """How many bytes there are more."""
+        return max(0, size(self._path) - self._at)
+
+    def more(self, room: int) -> list[str]:
+        """What is new, from at most so many bytes."""
+        try:
+            with opened(self._path) as file:
+                file.seek(self._at)
+                data = file.read(room)
+        except FileNotFoundError:
+            return []
+        self._at += len(data)
+        whole, end, rest = data.rpartition(b"\n")
+        if not end:
+            self._keep(data)
+            return []
+        lines = (self._part + whole).split(b"\n")[self._skips :]
+        self._part, self._skips = b"", False
+        self._keep(rest)
+        return [self._text(line) for line in lines if len(line) <= self._most]
+
+    def rest(self) -> Iterator[list[str]]:
+        """Everything to the end, part by part; nothing follows, so the last line is whole."""
+        before = -1
+        while self._at != before:
+            before = self._at
+            yield self.more(CHUNK)
+        if self._part:
+            yield [self._text(self._part)]
+            self._part, self._skips = b"", True
+
+    def _keep(self, data: bytes) -> None:
+        if not self._skips:
+            self._part += data
+        if len(self._part) > self._most:
+            self._part, self._skips = b"", True
+
+    def _text(self, line: bytes) -> str:
+        return line.decode("utf-8", "replace")

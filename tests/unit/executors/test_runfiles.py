@@ -1,0 +1,81 @@
+"""What may be read and written in a run folder, and how its logs are read as they grow."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fairlane.executors.runfiles import Damaged, Lines, append, opened, put, read_record, size
+
+pytestmark = pytest.mark.timeout(20)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = tmp_path / "runs" / "t1" / "1"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_only_regular_files_are_opened(run: Path, tmp_path: Path) -> None:
+    os.mkfifo(run / "fifo")
+    (run / "folder").mkdir()
+    (run / "file").write_text("{}")
+    (run / "link").symlink_to(run / "file")
+    for name, said in (("fifo", "regular"), ("folder", "regular"), ("link", "symbolic link")):
+        for use in (opened, read_record, lambda path: append(path, "x")):
+            with pytest.raises(Damaged, match=f"{name} is .*{said}"):
+                use(run / name)
+    assert read_record(run / "file") == {}
+    assert read_record(run / "nothing") is None
+    assert [size(run / name) for name in ("file", "fifo", "link", "nothing")] == [2, 0, 0, 0]
+
+
+@pytest.mark.parametrize("linked", ["t1", "t1/1"])
+def test_a_run_folder_that_is_a_link_is_not_entered(run: Path, tmp_path: Path, linked: str) -> None:
+    (run / "file").write_text("{}")
+    folder = tmp_path / "runs" / linked
+    folder.rename(tmp_path / "away")
+    folder.symlink_to(tmp_path / "away")
+    with pytest.raises(Damaged, match="symbolic link"):
+        read_record(run / "file")
+    with pytest.raises(Damaged, match="symbolic link"):
+        put(run / "new", "x")
+    assert list((tmp_path / "away").rglob("new")) == []
+
+
+def test_a_link_in_the_place_of_what_is_written_is_replaced(run: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    for name in ("result.json", "result.json.new"):
+        (run / name).symlink_to(victim)
+    put(run / "result.json", "ours")
+    assert (victim.read_text(), (run / "result.json").read_text()) == ("mine", "ours")
+    assert not (run / "result.json").is_symlink()
+    assert [each.name for each in run.iterdir()] == ["result.json"]
+
+
+def test_a_log_is_read_as_it_grows_and_long_lines_are_skipped_whole(run: Path) -> None:
+    log = run / "stdout.log"
+    lines = Lines(log, most=10)
+    assert lines.more(100) == []
+    log.write_bytes(b"one\ntw")
+    assert lines.more(100) == ["one"]
+    with log.open("ab") as more:
+        more.write("o\nthrée\n".encode() + b"x" * 25 + b"\n" + b"y" * 10 + b"\nlast")
+    assert lines.unread() == log.stat().st_size - 6
+    found = []
+    while lines.unread():
+        found += lines.more(7)
+    assert found == ["two", "thrée", "yyyyyyyyyy"]
+    assert [each for part in lines.rest() for each in part] == ["last"]
+
+
+def test_the_rest_of_a_log_is_read_to_its_end_in_parts(run: Path) -> None:
+    log = run / "stdout.log"
+    log.write_bytes(b"".join(b"%d\n" % number for number in range(300_000)))
+    parts = list(Lines(log).rest())
+    assert len(parts) > 1
+    assert [int(each) for part in parts for each in part] == list(range(300_000))
