@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import math
 import os
 import re
 import selectors
@@ -33,6 +34,10 @@ SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 DRAIN_SECONDS = 1.0
 #: How long `exit.json` is tried when the disk is full.
 WRITE_SECONDS = 60.0
+#: The output that has come is dealt with in less; a longer time was spent asleep.
+BUSY_SECONDS = 5.0
+#: Shortest sleep towards a deadline, else a tenth of what is left: no sleep alone uses it up.
+TICK_SECONDS = 0.1
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -125,7 +130,8 @@ class Runner:
         self.stopped = ""  # why it was stopped
         self._stop_early = ""  # why it is to be stopped as soon as it has started
         self._ladder: list[tuple[float, int]] = []  # (when, signal), what is still to be sent
-        self._silent_since = time.monotonic()
+        self._asleep = 0.0  # seconds in which this process was suspended, or stopped by a signal
+        self._looked_at = self._begun = self._silent_since = time.monotonic()
         self._grace_until: float | None = None
         self._finals = 0
         self.agent: subprocess.Popen[bytes] | None = None
@@ -161,7 +167,7 @@ class Runner:
         if self._ladder or self.agent is None:
             return
         self.stopped = why
-        now, (first, second) = time.monotonic(), self.orders["stop"]
+        now, (first, second) = self._awake(), self.orders["stop"]
         self._send(signal.SIGINT)
         self._ladder = [(now + first, signal.SIGTERM), (now + first + second, signal.SIGKILL)]
 
@@ -197,7 +203,11 @@ class Runner:
         selector.register(ended, selectors.EVENT_READ)
         end: float | None = None
         while len(selector.get_map()) > 1:
-            for key, _ in selector.select(self._sleep(end)):
+            self._passed(BUSY_SECONDS)
+            asked = self._sleep(end)
+            ready = selector.select(asked)
+            self._passed(asked)
+            for key, _ in ready:
                 if key.fd == woken:
                     os.read(woken, 512)
                 elif key.fd == ended:
@@ -216,19 +226,19 @@ class Runner:
             data = os.read(key.fd, CHUNK)
         except BlockingIOError:
             return True
-        self._silent_since = time.monotonic()
+        self._silent_since = self._awake()
         key.data.feed(data)
         if self.orders.get("echo"):
             with contextlib.suppress(OSError):
                 os.write(1, data)
         if first.finals > self._finals:
             self._finals = first.finals
-            self._grace_until = time.monotonic() + self.orders["grace"]
+            self._grace_until = self._awake() + self.orders["grace"]
         return bool(data)
 
     def _mind_the_time(self) -> None:
         """Whatever is due: a stop for its time, its silence, its grace; the next rung."""
-        now = time.monotonic()
+        now = self._awake()
         for name, due in self._deadlines():
             if now >= due:
                 self.stop(name)
@@ -240,8 +250,7 @@ class Runner:
     def _deadlines(self) -> list[tuple[str, float]]:
         found = []
         if self.orders["timeout"] is not None:
-            begun = self.started_at / 1e6
-            found.append(("timeout", time.monotonic() + begun + self.orders["timeout"] - _now()))
+            found.append(("timeout", self._begun + self.orders["timeout"]))
         if self.orders["silence"] is not None:
             found.append(("silence", self._silent_since + self.orders["silence"]))
         if self._grace_until is not None:
@@ -249,11 +258,21 @@ class Runner:
         return [] if self._ladder else found
 
     def _sleep(self, end: float | None) -> float:
-        now = time.monotonic()
         if end is not None:
-            return max(0.0, end - now)
+            return max(0.0, end - time.monotonic())
         dues = [due for _, due in self._deadlines()] + [due for due, _ in self._ladder[:1]]
-        return max(0.0, min(min(dues, default=now + 60.0) - now, 60.0))
+        left = min(dues, default=math.inf) - self._awake()
+        return max(0.0, min(left, max(TICK_SECONDS, left / 10), 60.0))
+
+    def _awake(self) -> float:
+        """A clock that stands still while this process does; nobody sets it."""
+        return time.monotonic() - self._asleep
+
+    def _passed(self, most: float) -> None:
+        """Since the last call at most so much time was meant to pass; the rest was no work time."""
+        now = time.monotonic()
+        self._asleep += max(0.0, now - self._looked_at - most)
+        self._looked_at = now
 
     def _send(self, number: int) -> None:
         assert self.agent is not None
@@ -331,10 +350,6 @@ def make_room(folder: str) -> bool:
     for file in sizes:
         os.close(file)
     return made
-
-
-def _now() -> float:
-    return time.time_ns() / 1e9
 
 
 def _orders() -> dict[str, Any]:
