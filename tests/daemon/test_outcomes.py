@@ -8,13 +8,15 @@ from shlex import quote
 
 import pytest
 
+from fairlane.model.instant import SECOND, parse_instant
 from tests.daemon.world import World, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 
 def test_a_command_that_does_not_exist_is_parked_after_three_launches(world: World) -> None:
-    world.policy('retry.base = "0s"\nretry.max_attempts = 9\nbreaker.half_open_after = "none"\n')
+    rules = 'retry.base = "0s"\nretry.max_attempts = 9\nbreaker.half_open_after = "none"\n'
+    world.policy(rules + 'cooldown.base = "100ms"\n')
     world.add({"id": "a", "command": ["no-such-program"]}, world.marking("b", 0.1))
     world.run()
     assert world.statuses() == {"a": "parked", "b": "done"}
@@ -23,6 +25,14 @@ def test_a_command_that_does_not_exist_is_parked_after_three_launches(world: Wor
         task = reading.task("a")
     assert task is not None
     assert "no-such-program: No such file or directory" in task.reason
+
+
+def test_a_missing_program_is_not_tried_again_at_once(world: World) -> None:
+    world.policy('preset = "depth-first"\n')
+    world.add({"id": "a", "command": ["no-such-program"]})
+    world.run("--max-wait", "0s")
+    assert [each.outcome for each in world.attempts("a")] == ["launch_failed"]
+    assert [hold["code"] for hold in world.fairlane("why", "a")["holds"]] == ["backoff"]
 
 
 def test_failures_wait_and_are_parked_and_retried_by_a_person(world: World) -> None:
@@ -59,6 +69,18 @@ def test_a_throttle_cools_the_pool_and_costs_no_attempt(world: World) -> None:
     with world.desk() as desk, desk.store.read() as reading:
         events = [event.kind for event in reading.events(task="a")]
     assert "failed" not in events
+
+
+def test_a_throttle_of_an_agent_without_a_pool_is_waited_for(world: World) -> None:
+    said = '{"type": "result", "outcome": "throttled", "detail": "429", "retry_after": 60}'
+    world.settings(f"[agents.own]\nparser = 'demo'\nargv = ['echo', '{said}']\n")
+    world.add({"id": "a", "agent": "own", "prompt": "x"})
+    world.run("--max-wait", "0s")
+    assert [each.outcome for each in world.attempts("a")] == ["throttled"]
+    (hold,) = world.fairlane("why", "a")["holds"]
+    assert hold["code"] == "backoff"
+    until_then = parse_instant(hold["until"]) - world.attempts("a")[0].ended_at
+    assert until_then == 60 * SECOND
 
 
 def test_demo_tokens_and_cost_are_booked(world: World) -> None:

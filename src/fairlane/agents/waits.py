@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from fairlane.agents.records import count
+from fairlane.lifecycle.cooldown import WAIT_MAX
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND, Instant, Micros, instant, to_datetime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Windows are a week at most; a later time is a mistake.
-WAIT_MAX: Micros = 8 * DAY
 #: A time of day that passed so lately is the one that is meant, not tomorrow's.
 JUST_PASSED: Micros = 15 * MINUTE
 TEXT_MAX = 2_000

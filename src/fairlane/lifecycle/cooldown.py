@@ -1,11 +1,11 @@
-"""What a provider's throttle does to its pool, and what proves the pool healthy again."""
+"""How long a throttle is waited for, what it does to its pool, and what proves that healthy."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fairlane.model.instant import MINUTE, SECOND, Instant, Micros
+from fairlane.model.instant import DAY, MINUTE, SECOND, Instant, Micros
 from fairlane.model.task import Outcome
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: After the time at which the provider says that a used-up window opens again.
 RESET_GRACE: Micros = MINUTE
+#: No provider is waited for longer: windows are a week at most, a later time is a mistake.
+WAIT_MAX: Micros = 8 * DAY
 #: An attempt that ran so long without a throttle proves its pool healthy.
 PROVED_AFTER: Micros = 60 * SECOND
 
@@ -28,13 +30,11 @@ def throttle(
     cause: str = "",
 ) -> Pool:
     """The pool after a throttle: one hit more, or, for news of an old one, at most a later end."""
-    said = now + max(0, retry_after or 0)
-    if resets_at is not None:
-        said = max(said, resets_at + RESET_GRACE)
+    said = asked_until(now, retry_after, resets_at)
     if _active(pool, now) or not _began_after(pool, attempt_started_at):
         return _extended(pool, said, now, cause)
     hits = pool.hits + 1
-    until = max(said, now + _own_wait(policy, hits))
+    until = max(said, now + own_wait(policy, hits))
     return replace(pool, hits=hits, until=until, cause=cause or pool.cause)
 
 
@@ -58,10 +58,18 @@ def prove(
     return replace(pool, hits=0, cause="") if ended_well or works else pool
 
 
-def _own_wait(policy: Policy, hits: int) -> Micros:
-    """base · 2^(hits−1), hits counted to the policy's most."""
-    exponent = min(hits, policy.cooldown.exponent_max) - 1
-    return policy.cooldown.base << max(0, exponent)
+def asked_until(now: Instant, retry_after: Micros | None, resets_at: Instant | None) -> Instant:
+    """Until when a provider asks to wait; now, where it does not say."""
+    asked = now + min(max(0, retry_after or 0), WAIT_MAX)
+    if resets_at is not None:
+        asked = max(asked, min(resets_at, now + WAIT_MAX) + RESET_GRACE)
+    return asked
+
+
+def own_wait(policy: Policy, n: int) -> Micros:
+    """After the n-th in a row: base · 2^(n−1), n counted to the policy's most; none after none."""
+    exponent = min(n, policy.cooldown.exponent_max) - 1
+    return policy.cooldown.base << exponent if n > 0 else 0
 
 
 def _active(pool: Pool, now: Instant) -> bool:

@@ -31,7 +31,11 @@ _FOOT = """\
 - The wait after failure n is min(cap, base · factor^(n−1) · (1 ± jitter)); the jitter follows
   from the task's id and the attempt's number. Environment outcomes in a row wait in the same way;
   the first release does not wait, the second waits as after a first failure.
-- Another outcome ends a row of environment outcomes or releases; a start alone does not.
+- A throttle cools the task's pool down. A task without a pool waits itself: as long as the provider
+  asked (at most eight days), and at least `cooldown.base` · 2^(n−1) after the n-th in a row.
+- The same `cooldown.base` · 2^(n−1) is the least wait after launch failures, environment outcomes
+  and repeated releases in a row, so that `retry.base = "0s"` tries only failed work again at once.
+- Another outcome ends a row of environment outcomes, throttles or releases; a start alone does not.
 - While a cancel is asked for, every end but a success is `canceled`. An end that a timeout caused
   is `failed`, one that a budget caused is `released`.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from fairlane.lifecycle.cooldown import own_wait
 from fairlane.lifecycle.reclaim import status_after
 from fairlane.lifecycle.retry import attempts_max, half_open_at, wait_after
 from fairlane.lifecycle.stops import Stop, counts_as, request_stop, stop_detail, stop_kind
@@ -52,6 +53,7 @@ class _Case(NamedTuple):
     detail: str
     lease: Lease | None
     park: bool
+    asked_until: Instant | None
     story: Sequence[Event]
 
     def refuse(self, why: str) -> NoReturn:
@@ -67,16 +69,18 @@ def step(
     detail: str = "",
     lease: Lease | None = None,
     park: bool = False,
+    asked_until: Instant | None = None,
     story: Sequence[Event] = (),
 ) -> Step:
     """What a happening does to a task.
 
     `detail` says what went wrong or why; `lease` is the new one (leased) or the one that reports
-    (late success); `park` parks after a failure though attempts are left; `story` are the task's
-    last events, told if this is refused.
+    (late success); `park` parks after a failure though attempts are left; `asked_until` is how
+    long a provider asked to wait; `story` are the task's last events, told if this is refused.
     """
     rule = rule_for(task, happening, story)
-    return _RULES[rule.name](_Case(task, happening, policy, now, detail, lease, park, story))
+    case = _Case(task, happening, policy, now, detail, lease, park, asked_until, story)
+    return _RULES[rule.name](case)
 
 
 def _lease(case: _Case) -> Step:
@@ -159,6 +163,7 @@ def _failed(case: _Case, outcome: Outcome) -> Step:
         parked = changed(ended, status=Status.PARKED, reason=reason, parked_at=case.now)
         return Step(parked, outcome, (first, ("parked", {"reason": reason})), freed=True)
     wait = wait_after(policy.retry, ended.failures, task.id, task.attempts)
+    wait = max(wait, own_wait(policy, in_a_row))
     since = _ready_at(task, case.now + wait)
     queued = changed(_waiting(ended, case.now, wait), ready_since=since, reason=reason)
     return Step(queued, outcome, (first, *_backoff(queued, wait)), freed=True)
@@ -167,7 +172,8 @@ def _failed(case: _Case, outcome: Outcome) -> Step:
 def _given_back(case: _Case, outcome: Outcome) -> Step:
     """Back to queued without a failure and without losing its place."""
     task = case.task
-    setbacks = task.setbacks + 1 if outcome is Outcome.ENVIRONMENT else 0
+    waits = outcome is Outcome.ENVIRONMENT or _waits_alone(task, outcome)
+    setbacks = task.setbacks + 1 if waits else 0
     releases = task.releases + 1 if outcome is Outcome.RELEASED else 0
     launched = task.status is Status.RUNNING or outcome is Outcome.THROTTLED
     ended = _ended(
@@ -177,14 +183,27 @@ def _given_back(case: _Case, outcome: Outcome) -> Step:
         launch_failures=0 if launched else task.launch_failures,
         ready_since=task.entry.ready_since,
     )
-    n = setbacks or releases - 1
-    wait = wait_after(case.policy.retry, n, task.id, task.attempts)
+    wait = _wait_given_back(case, outcome, setbacks or releases - 1)
     queued = _waiting(ended, case.now, wait)
     detail = case.detail
     if outcome is Outcome.RELEASED and stop_kind(task.stop_requested) is Stop.BUDGET:
         detail = task.stop_requested
     first = (str(outcome), _attempt(task) | {"detail": detail})
     return Step(queued, outcome, (first, *_backoff(queued, wait)), freed=True)
+
+
+def _waits_alone(task: Task, outcome: Outcome) -> bool:
+    """Whether a throttle is waited for by the task itself: it has no pool that could cool down."""
+    return outcome is Outcome.THROTTLED and task.pool is None
+
+
+def _wait_given_back(case: _Case, outcome: Outcome, n: int) -> Micros:
+    """After the n-th in a row: never at once, whatever the base of the retries is."""
+    task, own = case.task, own_wait(case.policy, n)
+    if outcome is Outcome.THROTTLED:
+        asked = (case.asked_until or case.now) - case.now
+        return max(asked, own) if _waits_alone(task, outcome) else 0
+    return max(wait_after(case.policy.retry, n, task.id, task.attempts), own)
 
 
 def _cancel(case: _Case) -> Step:

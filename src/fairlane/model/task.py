@@ -110,7 +110,7 @@ class Task:
     failures: int = 0  # failed + launch_failed + lost since the last `retry`
     attempts: int = 0  # all ever made; only grows
     launch_failures: int = 0  # in a row
-    setbacks: int = 0  # environment outcomes in a row
+    setbacks: int = 0  # in a row: environment, and throttled where it has no pool
     releases: int = 0  # in a row
     half_opened: bool = False  # parked by launch failures once, and tried again
     backoff_until: Instant | None = None

@@ -42,7 +42,8 @@ def end_attempt(
     park: bool = False,
 ) -> Task:
     """The attempt ends as the transition table says."""
-    found = journal.happen(task, happening, detail=report.detail, park=park)
+    asked = cooldown.asked_until(journal.now, report.retry_after, report.resets_at)
+    found = journal.happen(task, happening, detail=report.detail, park=park, asked_until=asked)
     assert found.outcome is not None
     ended = books.use(
         attempt,

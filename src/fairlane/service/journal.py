@@ -62,12 +62,14 @@ class Journal:
         detail: str = "",
         lease: Lease | None = None,
         park: bool = False,
+        asked_until: Instant | None = None,
     ) -> Step:
         """One happening, by the transition table; refused with the task's story."""
         try:
             found = step(
-                task, happening, self.policy, self.now, detail=detail, lease=lease, park=park
-            )
+                task, happening, self.policy, self.now, detail=detail, lease=lease, park=park,
+                asked_until=asked_until,
+            )  # fmt: skip
         except IllegalTransition as error:
             story = self.tx.events(task=task.id, limit=STORY_LENGTH, last=True)
             raise error.with_story(story) from None

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane.agents.waits import WAIT_MAX, epoch_instant, reset_in, wait_in
+from fairlane.agents.waits import epoch_instant, reset_in, wait_in
+from fairlane.lifecycle.cooldown import WAIT_MAX
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND, parse_instant, show_instant
 
 NOW = parse_instant("2026-01-30T12:00:00Z")  # a Friday

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlane.lifecycle.cooldown import prove, throttle
-from fairlane.model.instant import HOUR, MINUTE, SECOND
+from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
 from fairlane.model.resources import Pool
 from fairlane.model.task import Outcome
 from fairlane.policy.policy import Policy
@@ -40,6 +40,13 @@ def test_the_provider_may_say_more():
 
 def test_a_used_up_window_cools_until_it_opens_and_a_minute():
     assert hit(FRESH, resets_at=NOW + 5 * HOUR).until == NOW + 5 * HOUR + MINUTE
+
+
+def test_no_provider_is_believed_for_longer_than_eight_days():
+    assert hit(FRESH, retry_after=10**9 * SECOND).until == NOW + 8 * DAY
+    assert hit(FRESH, resets_at=NOW + 400 * DAY).until == NOW + 8 * DAY + MINUTE
+    cooling = hit(FRESH, retry_after=10 * SECOND)
+    assert hit(cooling, NOW + SECOND, retry_after=400 * DAY).until == NOW + SECOND + 8 * DAY
 
 
 def test_ten_tasks_with_the_same_throttle_are_one_hit():

@@ -21,7 +21,8 @@ from fairlane.agents.records import (
     words,
 )
 from fairlane.agents.verdicts import NOT_LOGGED_IN, OUT_OF_CREDITS, by_error, unfinished
-from fairlane.agents.waits import WAIT_MAX, reset_in, wait_in
+from fairlane.agents.waits import reset_in, wait_in
+from fairlane.lifecycle.cooldown import WAIT_MAX
 from fairlane.lifecycle.usage import Tokens
 from fairlane.model.task import Outcome
 
