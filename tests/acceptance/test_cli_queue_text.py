@@ -152,7 +152,7 @@ def test_projects_groups_pools_workers(shop):
     ]
     assert said(shop, "pool", "show", "anthropic").splitlines() == [
         "anthropic",
-        "  in flight  0",
+        "  in flight  2",
         "  is         well",
     ]
     assert said(shop, "worker", "list").splitlines()[1].split() == [

@@ -44,8 +44,8 @@ def step(operation: str, words: str, /, code: int = 0, **arguments: Any) -> Step
 TASKS = [
     {"id": "a", "prompt": "Fix"},
     {"id": "b", "needs": ["a"], "kind": "review"},
-    {"id": "c", "group": "release"},
-    {"id": "d", "project": "web"},
+    {"id": "c", "group": "release", "agent": "codex"},
+    {"id": "d", "project": "web", "agent": "gemini"},
 ]
 WALK = (
     step("project_add", "project add web --weight 3", name="web", values={"weight": 3}),

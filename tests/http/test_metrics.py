@@ -60,14 +60,14 @@ def test_the_queue(told: dict[str, float]):
 
 
 def test_what_has_ended(told: dict[str, float]):
-    ended = 'fairlane_attempts_ended_total{project="web",kind="code",agent="",outcome="%s"}'
+    ended = 'fairlane_attempts_ended_total{project="web",kind="code",agent="claude",outcome="%s"}'
     assert (told[ended % "succeeded"], told[ended % "failed"]) == (1, 1)
     assert told['fairlane_duration_seconds_count{project="web"}'] == 2
     assert told['fairlane_duration_seconds_bucket{project="web",le="+Inf"}'] == 2
     assert told['fairlane_wait_seconds_count{project="web"}'] == 1
-    tokens = 'fairlane_tokens_total{project="web",kind="code",agent="",counter="%s"}'
+    tokens = 'fairlane_tokens_total{project="web",kind="code",agent="claude",counter="%s"}'
     assert (told[tokens % "input"], told[tokens % "output"]) == (100, 20)
-    assert told['fairlane_cost_dollars_total{project="web",kind="code",agent=""}'] == 0.5
+    assert told['fairlane_cost_dollars_total{project="web",kind="code",agent="claude"}'] == 0.5
 
 
 def test_requests_by_route_and_status(server: Server, told: dict[str, float]):

@@ -21,8 +21,6 @@ from fairlane.policy.policy import Policy
 from fairlane.service.desk import Desk
 from fairlane.store.base import Attempt, Reading
 
-#: What an agent is when neither the task nor its project nor the settings name one.
-DEFAULT_AGENT = "claude"
 #: Set in git's hooks, for instance; they name a repository that is not the attempt's.
 _GIT_PLACES = frozenset(
     f"GIT_{name}"
@@ -47,9 +45,8 @@ class Launcher:
         self._agents = agents(desk.settings)
 
     def agent_of(self, task: Task, project: Project) -> Agent:
-        """Who runs a task: its own agent, its project's, the settings'; `shell` for a command."""
-        name = task.agent or project.agent or self._desk.settings.agent
-        name = name or ("shell" if task.command else DEFAULT_AGENT)
+        """Who runs a task; an agent that is not known here cannot."""
+        name = self._desk.settings.agent_of(task.agent, project.agent, bool(task.command))
         agent = self._agents.get(name)
         if agent is None:
             raise LaunchFailed(f"agent {name} is not known here", "Name it in fairlane.toml.")

@@ -13,8 +13,6 @@ from fairlane.model.project import Group, Project
 from fairlane.settings import Settings
 
 DEFAULT_PROJECT = "default"
-#: Runs a command as it is given.
-SHELL = "shell"
 
 
 @dataclass(slots=True)
@@ -91,7 +89,7 @@ class Router:
             if project.status == "archived":
                 hint = f"Open it again: fairlane project set {name} --status active."
                 raise Refused(f"project {name} is archived", hint, code="archived")
-            agent = SHELL if has_command else project.agent or self.settings.agent
+            agent = self.settings.agent_of(None, project.agent, has_command)
             found = {
                 "project": name,
                 "agent": agent,

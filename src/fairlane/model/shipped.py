@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+#: Runs a command as it is given.
+SHELL = "shell"
+#: Who runs a task that has no command where nobody names an agent.
+DEFAULT_AGENT = "claude"
 SHIPPED = ("claude", "codex", "gemini", "opencode", "shell", "demo")
 #: Agent -> the pool whose limits it shares; an agent that is not here draws on none.
 POOLS = {"claude": "anthropic", "codex": "openai", "gemini": "google", "demo": "demo"}

@@ -187,16 +187,28 @@ def edited(
         probe |= {"artifacts": values.get("artifacts", task.artifacts)}
         probe |= {"parent": task.parent} if task.parent else {}
     probe |= {"vars": values.get("vars", task.vars)}
-    whole = router.complete(probe)
     changed = {**empty, **values}
-    for derived in ("artifacts_missing", "pool" if "agent" in values else "artifacts_missing"):
-        if derived in whole:
-            changed[derived] = whole[derived]
+    whole = router.complete(probe | _runner(task, changed))
+    if "artifacts_missing" in whole:
+        changed["artifacts_missing"] = whole["artifacts_missing"]
+    if {"agent", "pool", "command"} & changed.keys():
+        changed |= {"agent": whole["agent"], "pool": whole["pool"]}
     if "artifacts" in empty:
         changed["artifacts_missing"] = ()
     if (changed.get("not_before") or 0) > now:
         changed["ready_since"] = None
     return replace(task, **changed)
+
+
+def _runner(task: Task, changed: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides who runs a task after its changes, as a new task would give it."""
+    command = changed.get("command", task.command)
+    gone = "agent" in changed or bool(command) != bool(task.command)
+    agent = changed.get("agent", None if gone else task.agent)
+    same = "pool" not in changed and not gone
+    pool = task.pool if same else changed.get("pool")
+    given = {"command": command, "agent": agent, "pool": pool}
+    return {name: value for name, value in given.items() if value}
 
 
 def cancel(

@@ -6,7 +6,7 @@ import pytest
 
 from fairlane.intake.records import parse_jsonl
 from fairlane.model.errors import Invalid, NotFound, Refused
-from fairlane.service import projects, tasks
+from fairlane.service import leases, projects, tasks
 from tests.unit.desks import NOON, TestDesk
 
 
@@ -177,6 +177,14 @@ def test_agent_and_pool_follow_from_the_project(tmp_path):
         ("nobody", None),
         ("claude", "second"),
     ]
+
+
+def test_where_nobody_names_an_agent_it_is_claude_with_its_pool(office):
+    office.add({"id": "a"}, {"id": "b", "command": ["true"]})
+    found = [(show(office, name)["agent"], show(office, name)["pool"]) for name in "ab"]
+    assert found == [("claude", "anthropic"), ("shell", None)]
+    leases.release(office.desk, office.lease(1)[0]["lease"], "throttled")
+    assert tasks.show(office.desk, "a")["hold"]["code"] == "cooldown"
 
 
 def test_an_unknown_agent_is_accepted_and_held(office):

@@ -407,3 +407,11 @@ def test_what_is_remembered_can_be_asked(office):
     bring(office, item("a b"))
     with office.desk.store.read() as reading:
         assert seen(reading, source_key("list", WHERE))["a b"]["task"] == "a-b"
+
+
+def test_agent_and_pool_follow_what_the_source_says(office):
+    found = []
+    for said in ({}, {"agent": "codex"}, {}):
+        bring(office, item("a", **said))
+        found.append((task(office, "a").agent, task(office, "a").pool))
+    assert found == [("claude", "anthropic"), ("codex", "openai"), ("claude", "anthropic")]

@@ -41,7 +41,7 @@ def test_a_pause_is_durable_with_who_and_when_and_twice_is_once(office):
 def test_every_scope_holds_its_tasks_alone(office, scope):
     projects.add_project(office.desk, "web")
     task = {"id": "a", "project": "web", "kind": "review", "agent": "claude", "group": "g"}
-    office.add(task, {"id": "b"})
+    office.add(task, {"id": "b", "agent": "codex"})
     queue.pause(office.desk, scope)
     assert tasks.show(office.desk, "a")["hold"]["code"] == "paused"
     assert [lease["task"] for lease in office.lease()] == ["b"]
@@ -123,7 +123,8 @@ def test_clear_says_what_first_and_then_cancels(office):
     ],
 )
 def test_clear_a_scope(office, scope, gone):
-    projects.add_project(office.desk, "web")
+    projects.add_project(office.desk, "web", {"agent": "codex"})
+    projects.set_project(office.desk, "default", {"agent": "codex"})
     projects.add_group(office.desk, "top")
     projects.add_group(office.desk, "under", parent="top")
     office.add({"id": "a", "project": "web"}, {"id": "b", "kind": "review"})

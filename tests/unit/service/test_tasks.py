@@ -49,6 +49,38 @@ def test_a_new_agent_brings_its_pool(office):
     assert tasks.show(office.desk, "a")["task"]["pool"] == "openai"
 
 
+def who(office, name="a"):
+    shown = tasks.show(office.desk, name)["task"]
+    return shown["agent"], shown["pool"]
+
+
+def test_without_an_agent_or_a_pool_a_task_has_the_default_ones_again(office):
+    projects.add_project(office.desk, "web", {"agent": "gemini"})
+    office.add({"id": "a", "agent": "codex"}, {"id": "b", "agent": "codex", "project": "web"})
+    tasks.edit(office.desk, ["a", "b"], {"agent": None})
+    assert (who(office), who(office, "b")) == (("claude", "anthropic"), ("gemini", "google"))
+    tasks.edit(office.desk, ["a"], {"pool": "second"})
+    assert who(office) == ("claude", "second")
+    tasks.edit(office.desk, ["a"], {"pool": None})
+    assert who(office) == ("claude", "anthropic")
+    tasks.edit(office.desk, ["a"], {"agent": None, "pool": "second"})
+    assert who(office) == ("claude", "second")
+
+
+def test_without_an_agent_a_command_is_run_by_the_shell_again(office):
+    office.add({"id": "a", "agent": "codex", "command": ["make"]})
+    tasks.edit(office.desk, ["a"], {"agent": None})
+    assert who(office) == ("shell", None)
+
+
+def test_a_task_that_gets_or_loses_its_command_is_run_by_another(office):
+    office.add({"id": "a"}, {"id": "b", "agent": "codex", "command": ["make"]})
+    tasks.edit(office.desk, ["a", "b"], {"command": ["true"]})
+    assert (who(office), who(office, "b")) == (("shell", None), ("codex", "openai"))
+    tasks.edit(office.desk, ["a"], {"command": None})
+    assert who(office) == ("claude", "anthropic")
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "said"),
     [
