@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fairlane.service import alive
 from fairlane.service.desk import Desk
 from fairlane.store.base import Attempt
 
 
 def run_folder(desk: Desk, attempt: Attempt) -> Path:
     """Where one attempt leaves its traces."""
-    return desk.home / "runs" / attempt.task / str(attempt.number)
+    return alive.run_folder(desk.home, attempt)
 
 
 def artifact_folder(desk: Desk, task: str) -> Path:

@@ -14,6 +14,14 @@ from fairlane.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class After:
+    """What a runner starts when it has said how its attempt ended, unless somebody watches."""
+
+    argv: tuple[str, ...]
+    unless: Path  # nobody watches where nobody has a lock on this file
+
+
+@dataclass(frozen=True, slots=True)
 class Orders:
     """Everything that it takes to start one attempt. The environment is never written down."""
 
@@ -30,6 +38,7 @@ class Orders:
     max_bytes: int = 64 * 1024 * 1024
     line_max: int = LINE_MAX
     mask: tuple[str, ...] = ()
+    after: After | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,13 +68,7 @@ class ProcessExecutor:
 
     def adopt(self, folder: Path) -> Handle | None:
         """The runner of this folder, if it lives."""
-        try:
-            told = _runner_of(folder)
-        except OSError:  # `exit_of` says what is wrong
-            return None
-        if "pid" not in told or is_dead(told["pid"], told.get("pid_started")):
-            return None
-        return Handle(told["pid"], told["pid_started"])
+        return owner_of(folder)
 
     def stop(self, handle: Handle) -> None:
         """Ask the runner; one that is gone has nothing left to stop."""
@@ -84,21 +78,36 @@ class ProcessExecutor:
 
 
 def _new_runner() -> subprocess.Popen[bytes]:
+    # The mark of an attempt that starts another one would have that swept away with itself.
+    env = {name: value for name, value in os.environ.items() if name != runner.MARK}
     return subprocess.Popen(
         RUN, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        cwd="/", start_new_session=True, close_fds=True,
+        cwd="/", start_new_session=True, close_fds=True, env=env,
     )  # fmt: skip
 
 
 def spoken(orders: Orders, **more: object) -> bytes:
     """Orders as a runner takes them."""
     told = asdict(orders) | {
-        "env": dict(orders.env) | {"FAIRLANE_RUN": str(orders.folder)},
+        "env": dict(orders.env) | {runner.MARK: str(orders.folder)},
         "folder": str(orders.folder),
         "cwd": str(orders.cwd),
         "marker": str(orders.folder),
     }
+    if orders.after is not None:
+        told["after"] = {"argv": orders.after.argv, "unless": str(orders.after.unless)}
     return json.dumps(told | more).encode()
+
+
+def owner_of(folder: Path) -> Handle | None:
+    """The runner that has shown itself in this folder, if it lives."""
+    try:
+        told = _runner_of(folder)
+    except OSError:  # `exit_of` says what is wrong
+        return None
+    if "pid" not in told or is_dead(told["pid"], told.get("pid_started")):
+        return None
+    return Handle(told["pid"], told["pid_started"])
 
 
 def exit_of(folder: Path) -> Exit | None:
@@ -117,6 +126,7 @@ def exit_of(folder: Path) -> Exit | None:
 def revoke(folder: Path) -> None:
     """A runner that has not shown itself yet starts nothing; one that has can be adopted."""
     with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         append(folder / runner.REVOKED, "")
 
 

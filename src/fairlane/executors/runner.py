@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import math
 import os
@@ -30,6 +31,8 @@ CHUNK = 1 << 20
 REVOKED = "revoked"
 #: How every file of the run folder is opened: the agent could have put a link or a pipe there.
 SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+#: What every process of a run has in its environment.
+MARK = "FAIRLANE_RUN"
 #: After the agent's end its output may still be held open by what it left behind.
 DRAIN_SECONDS = 1.0
 #: How long `exit.json` is tried when the disk is full.
@@ -296,7 +299,7 @@ def sweep(group: int, marker: str) -> None:
 def marked(marker: str) -> list[int]:
     """Processes that carry this run's mark in their environment, but for this one."""
     found = []
-    mark = b"FAIRLANE_RUN=" + os.fsencode(marker)
+    mark = os.fsencode(f"{MARK}={marker}")
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
             with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as held:
@@ -352,6 +355,14 @@ def make_room(folder: str) -> bool:
     return made
 
 
+def call_for(argv: list[str], unless: str) -> None:
+    """Without anybody who watches, a command takes in how it ended."""
+    with contextlib.suppress(OSError), open(unless, "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # refused: somebody watches
+        null = subprocess.DEVNULL
+        subprocess.Popen(argv, stdin=null, stdout=null, stderr=null, start_new_session=True)
+
+
 def _orders() -> dict[str, Any]:
     """From standard input, or from a named pipe that is gone after it."""
     if len(sys.argv) < 2:
@@ -381,6 +392,8 @@ def main() -> int:
     ended = runner.run()
     times = {"started_at": runner.started_at, "ended_at": time.time_ns() // 1000}
     write(folder, "exit.json", ended | times | {"stopped": runner.stopped})
+    if orders.get("after"):
+        call_for(**orders["after"])
     return 0
 
 

@@ -29,6 +29,7 @@ class Desk:
     clock: Clock
     actor: str
     warnings: list[str] = field(default_factory=list)  # for people, on standard error
+    db: str | None = None  # the store's URL, where a caller named one
     _policy: tuple[FileMark, Policy] | None = field(default=None, init=False, repr=False)
 
     @property

@@ -13,6 +13,8 @@ from fairlane.model.record import dataclass
 from fairlane.model.resources import Pause
 from fairlane.model.task import Status, Task
 from fairlane.policy.policy import Policy
+from fairlane.service import late
+from fairlane.service.alive import has_ended, is_alive, is_here
 from fairlane.service.booking import Books, scopes_of
 from fairlane.service.desk import Desk
 from fairlane.service.ending import Report, end_attempt
@@ -56,7 +58,9 @@ def started(desk: Desk, policy: Policy, attempts: Iterable[Attempt]) -> None:
     with desk.store.write() as tx:
         journal = Journal(tx, policy, now, desk.actor)
         for attempt in attempts:
-            task = tx.task(attempt.task)
+            task, known = tx.task(attempt.task), tx.attempt(attempt.lease)
+            if known is None or known.ended_at is not None:
+                continue  # it was taken back meanwhile, and its runner revoked
             first = task is not None and task.status is Status.LEASED and _holds(task, attempt)
             if task is not None and first:
                 journal.happen(task, Happening.STARTED)
@@ -113,7 +117,12 @@ def finish(desk: Desk, policy: Policy, endings: Mapping[str, Ending]) -> dict[st
             if attempt is None or task is None:
                 continue
             if attempt.ended_at is not None or not _holds(task, attempt):
-                books.use(attempt, task, ending.report.tokens, ending.report.usd, ended=True)
+                if ending.happening is Happening.SUCCEEDED and late.may_still_succeed(
+                    task, attempt
+                ):
+                    found[lease] = late.succeed(journal, books, task, attempt, ending.report)
+                else:
+                    books.use(attempt, task, ending.report.tokens, ending.report.usd, ended=True)
                 continue
             attempt = replace(attempt, session=ending.session or attempt.session)
             found[lease] = end_attempt(
@@ -187,8 +196,17 @@ def stops_wanted(desk: Desk, leases: Iterable[str]) -> dict[str, str]:
 
 def mine(desk: Desk) -> list[tuple[Task, Attempt]]:
     """Open attempts whose process this host owns."""
-    host = host_name()
     with desk.store.read() as reading:
-        attempts = [a for a in reading.open_attempts() if a.executor != "none" and a.host == host]
+        attempts = [attempt for attempt in reading.open_attempts() if is_here(attempt)]
         tasks = reading.tasks([attempt.task for attempt in attempts])
     return [(tasks[attempt.task], attempt) for attempt in attempts]
+
+
+def gone(desk: Desk) -> list[tuple[Task, Attempt]]:
+    """Of these, those that left how they ended, and those whose process is known and gone."""
+    home = desk.home
+    return [
+        (task, attempt)
+        for task, attempt in mine(desk)
+        if has_ended(home, attempt) or (attempt.pid is not None and not is_alive(home, attempt))
+    ]

@@ -11,9 +11,9 @@ from fairlane.model.errors import FairlaneError, NotFound, Refused
 from fairlane.model.event import Happening
 from fairlane.model.frozen import changed
 from fairlane.model.instant import SECOND, Instant, Micros, show_instant
-from fairlane.model.task import Lease, Outcome, Status, Task
+from fairlane.model.task import Outcome, Status, Task
 from fairlane.policy.policy import Policy
-from fairlane.service import SCHEMA
+from fairlane.service import SCHEMA, late
 from fairlane.service.booking import Books
 from fairlane.service.desk import Desk
 from fairlane.service.ending import NOTHING, Report, end_attempt
@@ -160,11 +160,13 @@ def release(
 def reclaim(desk: Desk) -> dict[str, Any]:
     """End every lease that has expired and whose process is not proved alive."""
     from fairlane.lifecycle.reclaim import expired
+    from fairlane.service.alive import revoke_expired
     from fairlane.service.looking import look
 
     with desk.store.write() as tx:
         policy, now = desk.policy(), desk.now()  # as of the turn, not of the wait for it
         attempts = {attempt.task: attempt for attempt in tx.open_attempts()}
+        revoke_expired(desk.home, attempts.values(), now)
         seen = look(desk, tx, policy, now, attempts).in_flight
         lost = [each.task for each in seen if expired(each, now)]
         journal, books = Journal(tx, policy, now, desk.actor), Books(tx, policy, now)
@@ -175,7 +177,8 @@ def reclaim(desk: Desk) -> dict[str, Any]:
         journal.close()
         books.close()
     parked = [task.id for task in tasks if task.status is Status.PARKED]
-    return {"schema": SCHEMA, "reclaimed": [task.id for task in tasks], "parked": parked}
+    found = {"schema": SCHEMA, "reclaimed": [task.id for task in tasks], "parked": parked}
+    return found | {"taken_in": [], "started": []}  # whoever runs processes here fills them
 
 
 class _Held:
@@ -279,19 +282,11 @@ def _complete(held: _Held, told: Report) -> tuple[dict[str, Any], FairlaneError 
     if held.attempt.outcome == Outcome.SUCCEEDED:
         held.book(told, ended=True)
         return held.document() | {"code": "already_done"}, None
-    attempt = held.book(told, ended=True)
-    if held.attempt.outcome != Outcome.LOST or not _may_still_succeed(held):
+    if not late.may_still_succeed(held.task, held.attempt):
+        held.book(told, ended=True)
         return held.document(), error
-    lease = Lease(id=attempt.lease, fence=attempt.fence)
-    held.task = held.journal.happen(held.task, Happening.LATE_SUCCESS, lease=lease).task
-    held.books.keep(changed(attempt, outcome=str(Outcome.SUCCEEDED), result=told.result))
-    held.books.complete(held.task)
+    held.task = late.succeed(held.journal, held.books, held.task, held.attempt, told)
     return held.document() | {"late": True}, None
-
-
-def _may_still_succeed(held: _Held) -> bool:
-    waiting = held.task.status in (Status.QUEUED, Status.PARKED)
-    return waiting and held.task.lost_fence == held.attempt.fence
 
 
 def _lease_once(desk: Desk, worker: str, limit: int | None, labels: Sequence[str]) -> Committed:

@@ -16,7 +16,7 @@ from fairlane.model.resources import Usage, Worker
 from fairlane.model.snapshot import InFlight, Snapshot
 from fairlane.planner import lanes as planner
 from fairlane.policy.policy import Policy
-from fairlane.service.alive import is_alive
+from fairlane.service.alive import outlives_lease, revoke_expired
 from fairlane.service.desk import Desk
 from fairlane.store.base import Attempt, Reading
 
@@ -67,6 +67,8 @@ def look_and_plan(
     if asker is not None and asker.limit is not None:
         window = min(window + 1, max(0, asker.limit) + 1)  # one more than can be taken
     attempts = {attempt.task: attempt for attempt in reading.open_attempts()}
+    if not ahead:
+        revoke_expired(desk.home, attempts.values(), now)
     snapshot = look(desk, reading, policy, now, attempts, asker, window)
     wide = _wide(snapshot.lanes, window, asker)
     if wide > window:
@@ -169,7 +171,7 @@ def _in_flight(
                 task=task.id,
                 seq=task.seq,
                 lane=task.lane,
-                lease=replace(lease, used=used, alive=is_alive(attempt)),
+                lease=replace(lease, used=used, alive=outlives_lease(desk.home, attempt)),
                 status=task.status,
                 workspace=attempt.workspace,
                 max_attempts=task.max_attempts,

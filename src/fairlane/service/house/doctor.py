@@ -14,11 +14,11 @@ from fairlane.model.errors import FairlaneError
 from fairlane.model.instant import Instant, show_instant
 from fairlane.policy import load
 from fairlane.service import SCHEMA
-from fairlane.service.alive import is_alive
+from fairlane.service.alive import has_ended, is_alive, is_here
 from fairlane.service.desk import Desk
 from fairlane.service.house import old_home, upkeep
 from fairlane.service.house.setup import POLICY_FILE, installed
-from fairlane.settings import FILE, Settings, host_name
+from fairlane.settings import FILE, Settings
 from fairlane.store.base import Attempt, Reading
 
 WRONG, NOTE, FINE = "wrong", "note", "fine"
@@ -157,7 +157,7 @@ def _contents(home: Path, path: Path, settings: Settings, clock: Clock) -> Itera
         with store.read() as reading:
             policy = desk.policy_for_reading(reading)
             now = desk.now()
-            yield from _leases(reading, now)
+            yield from _leases(home, reading, now)
             yield from _workers(reading, now, policy.lease.ttl)
             yield from _agents(settings, _agents_asked(reading, settings))
         yield from _warnings(desk)
@@ -165,26 +165,28 @@ def _contents(home: Path, path: Path, settings: Settings, clock: Clock) -> Itera
         store.close()
 
 
-def _leases(reading: Reading, now: Instant) -> Iterator[Finding]:
+def _leases(home: Path, reading: Reading, now: Instant) -> Iterator[Finding]:
     attempts = reading.open_attempts()
     for each in attempts:
-        told = _recovery(each, now)
+        told = _recovery(home, each, now)
         if told:
             hint = "The next round does it, or: fairlane reclaim."
             yield Finding(NOTE, "lease", f"{each.lease} of {each.task} {told}", hint)
     yield Finding(FINE, "leases", f"{len(attempts)} in flight")
 
 
-def _recovery(attempt: Attempt, now: Instant) -> str:
+def _recovery(home: Path, attempt: Attempt, now: Instant) -> str:
     """What would become of an attempt that nobody keeps."""
-    alive, expired = is_alive(attempt), attempt.expires_at <= now
+    alive, expired = is_alive(home, attempt), attempt.expires_at <= now
     ended = f"ran out at {show_instant(attempt.expires_at)}"
     if alive:
         return f"{ended}, but its process lives: it would be renewed" if expired else ""
+    if has_ended(home, attempt):
+        return "has ended: its result would be taken in"
     if expired:
         return f"{ended}: its attempt would be lost"
-    if attempt.pid is not None and attempt.host == host_name():
-        return f"has no process {attempt.pid} any more: its attempt would be taken in, or lost"
+    if attempt.pid is not None and is_here(attempt):
+        return f"has no process {attempt.pid} any more: its attempt would be lost"
     return ""
 
 
