@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from fairlane.app import open_desk
 from fairlane.clock import FixedClock
 from fairlane.model.instant import SECOND, show_instant
 from fairlane.service import leases
-from tests.daemon.world import World, until
+from tests.daemon.world import World, is_zombie, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -55,6 +56,20 @@ def forget_process(world: World, task: str) -> None:
         tx.put_attempts([replace(world.attempts(task)[0], pid=None, pid_started=None)])
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["pid-known", "pid-not-stored"])
+@pytest.mark.parametrize("command", ["reclaim", "lease"])
+def test_a_success_on_disk_is_taken_in_and_not_lost(
+    world: World, command: str, known: bool
+) -> None:
+    finished_without_daemon(world, "a")
+    if not known:
+        forget_process(world, "a")
+    late = show_instant(after_expiry(world, "a"))
+    world.fairlane(command, "--now", late)
+    assert world.statuses() == {"a": "done"}
+    assert outcomes(world, "a") == ["succeeded"]
+
+
 def test_no_round_reclaims_what_has_ended_and_commit_renews_it(world: World) -> None:
     finished_without_daemon(world, "a")
     late = after_expiry(world, "a")
@@ -81,6 +96,21 @@ def test_a_process_whose_number_was_not_stored_is_not_lost(world: World) -> None
     late = show_instant(after_expiry(world, "a"))
     assert world.fairlane("reclaim", "--now", late)["reclaimed"] == []
     assert outcomes(world, "a") == [None]
+
+
+def test_a_process_that_is_gone_without_a_word_is_lost_at_once(world: World) -> None:
+    world.policy('retry.base = "1h"\nretry.jitter = 0\n')
+    world.add(world.marking("a", 60.0))
+    pid = world.up()
+    world.started("a")
+    wait_for_pid(world, "a")
+    told = world.runner("a")
+    world.kill(pid)
+    os.kill(told["pid"], signal.SIGKILL)
+    until(lambda: is_zombie(told["pid"]))
+    world.fairlane("reclaim")
+    assert outcomes(world, "a") == ["lost"]
+    assert world.processes() == []
 
 
 def test_what_was_never_launched_is_lost_and_a_late_runner_starts_nothing(world: World) -> None:

@@ -62,7 +62,15 @@ def open_desk(home: Path | None = None, db: str | None = None, clock: Clock | No
         raise Invalid(f"{folder}: no home folder: {error.strerror}", hint) from error
     settings = Settings.load(folder / FILE)
     store = open_store(db or settings.store.url or f"sqlite:{folder / STORE_FILE}")
-    return Desk(folder, store, settings, clock or SystemClock(), actor_name())
+    return Desk(folder, store, settings, clock or SystemClock(), actor_name(), db=_whole(db))
+
+
+def _whole(db: str | None) -> str | None:
+    """The URL of a store as it reads from every folder."""
+    scheme, _, rest = (db or "").partition(":")
+    if scheme != "sqlite":
+        return db
+    return f"sqlite:{Path(rest.removeprefix('//')).expanduser().absolute()}"
 
 
 def open_store(url: str) -> Store:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
+from fairlane.app.here import ADDING, TAKING_IN, start_after, take_in_before
 from fairlane.daemon.direct import start_added
 from fairlane.model.errors import FairlaneError
 from fairlane.model.instant import SECOND, Micros, parse_duration
@@ -27,8 +28,6 @@ from fairlane.service.operations.table import OPERATIONS, WAIT_MAX, Operation
 from fairlane.service.operations.values import Document, length
 from fairlane.service.reports import events
 
-#: What adds tasks: in direct mode they start at once.
-ADDING = ("add", "group_add")
 #: Threads that read.
 READERS = 2
 #: Most calls that share one commit.
@@ -104,6 +103,7 @@ class Office:
         self._closing = threading.Event()
         self._listeners: set[Listener] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._looked_at = 0.0  # when a call looked for what has ended here
         self.newest = 0  # the number of the last event that listeners were told of
 
     async def open(self) -> None:
@@ -133,12 +133,28 @@ class Office:
         if operation.reads:
             found: Document = await self.read(lambda desk: answer(desk, name, **given))
             return found
+        taken: tuple[str, ...] = ()
+        if self._looks_for_ends(name):
+            taken = await self.read(lambda desk: take_in_before(desk, name))
         if given.pop("wait", None):
-            return await self._wait(operation, given, actor, length((arguments or {})["wait"]) or 0)
-        written = await self._write(operation, given, actor)
+            wait = length((arguments or {})["wait"]) or 0
+            written = await self._wait(operation, given, actor, wait)
+        else:
+            written = await self._write(operation, given, actor)
         if name in ADDING:
             await self.read(lambda desk: start_added(desk, written))
+        if taken or name == "reclaim":
+            await self.read(lambda desk: start_after(desk, name, taken, written))
         return written
+
+    def _looks_for_ends(self, name: str) -> bool:
+        """Whether this call looks for what has ended here; of many leases one a second does."""
+        if name not in TAKING_IN:
+            return False
+        due = name == "reclaim" or monotonic() - self._looked_at >= ASK_SECONDS
+        if due:
+            self._looked_at = monotonic()
+        return due
 
     async def _write(
         self, operation: Operation, arguments: Mapping[str, Any], actor: str | None

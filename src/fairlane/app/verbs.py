@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairlane.app import is_url, open_desk, open_remote
+from fairlane.app.here import answer_here
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import show_instant
 from fairlane.service import operations
@@ -71,7 +72,8 @@ class Fairlane:
         """An operation by its name, here or at the server."""
         if self._remote is not None:
             return self._remote.ask(name, **arguments)
-        return operations.answer(self.desk, name, **arguments)
+        desk, dry_run = self.desk, bool(arguments.get("dry_run"))
+        return answer_here(desk, name, lambda: operations.answer(desk, name, **arguments), dry_run)
 
     # Work comes in.
 

@@ -74,10 +74,14 @@ class Call:
         """An operation's answer: the server's, with a URL, else the home folder's."""
         if self.server is not None:
             return self.remote().ask(operation, **arguments)
+        from fairlane.app.here import answer_here
         from fairlane.service.operations import answer
 
         with self.desk() as desk:
-            return answer(desk, operation, **arguments)
+            dry_run = bool(arguments.get("dry_run"))
+            return answer_here(
+                desk, operation, lambda: answer(desk, operation, **arguments), dry_run
+            )
 
     def here(self) -> None:
         """What follows works on files of this machine; with a URL it is refused."""

@@ -10,15 +10,18 @@ from fairlane import workspaces
 from fairlane.agents.adapter import Agent, agents, expanded, launch_of
 from fairlane.daemon import folders
 from fairlane.daemon.prompt import prompt_of
-from fairlane.executors.base import Executor, Orders
+from fairlane.executors.base import After, Executor, Orders
 from fairlane.executors.masks import patterns
 from fairlane.executors.runfiles import put
 from fairlane.model.errors import FairlaneError
+from fairlane.model.event import Happening
 from fairlane.model.instant import SECOND, Micros
 from fairlane.model.project import Project
 from fairlane.model.task import Task
 from fairlane.policy.policy import Policy
 from fairlane.service.desk import Desk
+from fairlane.service.ending import Report
+from fairlane.service.holding import Ending
 from fairlane.store.base import Attempt, Reading
 
 #: Set in git's hooks, for instance; they name a repository that is not the attempt's.
@@ -36,12 +39,18 @@ class LaunchFailed(FairlaneError):
 
     code = "launch_failed"
 
+    def ending(self) -> Ending:
+        """How the attempt ends; one that was not to start now is given back untouched."""
+        untouched = self.error_code in ("paused", "taken")
+        happening = Happening.RELEASED if untouched else Happening.LAUNCH_FAILED
+        return Ending(happening, Report(detail=self.message))
+
 
 class Launcher:
     """Turns leases into processes."""
 
-    def __init__(self, desk: Desk, executor: Executor) -> None:
-        self._desk, self._executor = desk, executor
+    def __init__(self, desk: Desk, executor: Executor, after: After | None = None) -> None:
+        self._desk, self._executor, self._after = desk, executor, after
         self._agents = agents(desk.settings)
 
     def agent_of(self, task: Task, project: Project) -> Agent:
@@ -96,6 +105,7 @@ class Launcher:
             silence=_seconds(policy.attempt.silence),
             max_bytes=settings.log.max_bytes,
             mask=patterns(settings.log.mask, {**os.environ, **launch.env, **pool_env, **task.env}),
+            after=self._after if policy.capacity.mode == "direct" else None,
         )
 
     def _refuse_taken(self, reading: Reading, attempt: Attempt) -> None:

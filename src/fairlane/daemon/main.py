@@ -11,7 +11,7 @@ from time import monotonic
 from types import FrameType
 from typing import Any
 
-from fairlane.daemon import recover
+from fairlane.daemon import collect, recover
 from fairlane.daemon.crew import Crew, Member
 from fairlane.daemon.cycle import Cycle
 from fairlane.daemon.launch import Launcher, LaunchFailed
@@ -23,14 +23,13 @@ from fairlane.daemon.watch import watch_writes
 from fairlane.executors import executor_named
 from fairlane.executors.process import reap
 from fairlane.model.errors import FairlaneError, TryLater
-from fairlane.model.event import Event, Happening
+from fairlane.model.event import Event
 from fairlane.model.instant import SECOND, Instant
 from fairlane.model.plan import Plan
 from fairlane.policy.policy import Policy
 from fairlane.service import holding
 from fairlane.service.compaction import compact_if_due
 from fairlane.service.desk import Desk
-from fairlane.service.ending import Report
 from fairlane.service.holding import Ending
 
 #: How soon a command of another process is noticed.
@@ -99,6 +98,7 @@ class Daemon:
         before = self._take_signals()
         try:
             self._begin()
+            lock.begun()
             self._loop(wish or Wish())
             self._end()
         finally:
@@ -112,6 +112,7 @@ class Daemon:
             self._notices.close()
             self._executor.close()
             lock.release()
+        collect.take_in(self.desk, self.policy)  # what ended since the last look
 
     def stop(self, how: str = "leave") -> None:
         """End the loop: leave the agents to their runners, or stop them."""
@@ -277,9 +278,7 @@ class Daemon:
             _, attempt, found = self.cycle.launched.get()
             self.cycle.launching -= 1
             if isinstance(found, LaunchFailed):
-                untouched = found.error_code in ("paused", "taken")
-                happening = Happening.RELEASED if untouched else Happening.LAUNCH_FAILED
-                failed[attempt.lease] = Ending(happening, Report(detail=found.message))
+                failed[attempt.lease] = found.ending()
                 continue
             self.crew.add(found)
             holding.started(self.desk, self.policy, [attempt])

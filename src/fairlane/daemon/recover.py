@@ -29,12 +29,22 @@ class Recovered:
 
 
 def adopt_new(desk: Desk, policy: Policy, executor: Executor, cycle: Cycle, crew: Crew) -> None:
-    """Processes that a command started itself are watched from now on."""
+    """Processes that a command started itself are watched from now on.
+
+    The number that the command noted is enough: the runner may not have shown itself yet. Of a
+    command that died before it noted any, the run folder tells.
+    """
     for task, attempt in holding.mine(desk):
-        if attempt.pid is not None and attempt.lease not in crew.members:
-            handle = executor.adopt(run_folder(desk, attempt)) or Handle(0, "")
+        if attempt.lease in crew.members or not (attempt.pid is not None or attempt.direct):
+            continue
+        found = attempt
+        if attempt.pid is None:
+            folder = run_folder(desk, attempt)
+            handle = executor.adopt(folder) or Handle(0, "")
+            if not handle.pid and exit_of(folder) is None:
+                continue
             found = replace(attempt, pid=handle.pid or None, pid_started=handle.pid_started)
-            crew.add(cycle.member(task, found))
+        crew.add(cycle.member(task, found))
 
 
 def recover(desk: Desk, policy: Policy, executor: Executor, cycle: Cycle, crew: Crew) -> Recovered:

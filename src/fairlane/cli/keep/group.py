@@ -100,8 +100,6 @@ def add(call: Call, /, name: str, file: str | None, **given: Any) -> int:
     elif given["project"] or given["dry_run"]:
         raise Invalid("--project and --dry-run need --file", "Give a tree.", code="usage")
     document = call.ask("group_add", name=name, tree=tree, **given)
-    if tree is not None and call.server is None:
-        _start(call, document)
     if call.json:
         print_json(document)
     elif document.get("deferred"):
@@ -109,15 +107,6 @@ def add(call: Call, /, name: str, file: str | None, **given: Any) -> int:
     else:
         write(added_text(name, document) + "\n")
     return TryLater.exit_code if document.get("deferred") else 0
-
-
-def _start(call: Call, document: dict[str, Any]) -> None:
-    """In direct mode what was added starts at once."""
-    with call.desk() as desk:
-        if desk.policy().capacity.mode == "direct":
-            from fairlane.daemon.direct import start_added
-
-            start_added(desk, document)
 
 
 @command.command("set")

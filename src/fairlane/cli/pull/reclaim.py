@@ -14,7 +14,8 @@ from fairlane.cli.output import count, listed, paint, print_json, safe, write
 def command(call: Call) -> None:
     """End every lease that has run out. A process that lives on this machine keeps its own.
 
-    Every round does this too; nobody has to call it.
+    Without a daemon, results of agents that ended on this machine are taken in first, and in
+    direct mode what is ready by then is started. A daemon does all this by itself.
 
     \b
     Example:
@@ -24,12 +25,15 @@ def command(call: Call) -> None:
     if call.json:
         print_json(document)
         return
-    taken, parked = document["reclaimed"], document["parked"]
-    if not taken:
-        write("no lease has run out\n")
-        return
-    named = safe(listed(taken[:20], len(taken)))
-    write(f"{count(len(taken), 'lease')} had run out: {named}\n")
+    lost, parked = document["reclaimed"], document["parked"]
+    lead = f"{count(len(lost), 'lease')} had run out" if lost else "no lease has run out"
+    write(f"{lead}{': ' + _named(lost) if lost else ''}\n")
+    for title, name in (("taken in", "taken_in"), ("started", "started")):
+        if document.get(name):
+            write(f"{title}: {_named(document[name])}\n")
     if parked:
-        named = safe(listed(parked[:20], len(parked)))
-        write(paint(f"out of attempts, parked: {named}", "yellow") + "\n")
+        write(paint(f"out of attempts, parked: {_named(parked)}", "yellow") + "\n")
+
+
+def _named(tasks: list[str]) -> str:
+    return safe(listed(tasks[:20], len(tasks)))

@@ -99,14 +99,13 @@ def command(
 
 def _add_here(call: Call, records: Records, how: dict[str, Any]) -> tuple[dict[str, Any], Look]:
     """Add to the home folder; in direct mode what was added starts at once."""
+    from fairlane.app.here import answer_here
     from fairlane.service.operations import answer
 
     with call.desk() as desk:
-        document = answer(desk, "add", tasks=records, **how)
-        if desk.policy().capacity.mode == "direct":
-            from fairlane.daemon.direct import start_added
-
-            start_added(desk, document)
+        document = answer_here(
+            desk, "add", lambda: answer(desk, "add", tasks=records, **how), how["dry_run"]
+        )
         placed = None
         if len(document["tasks"]) == 1 and not call.json:
             with desk.store.read() as reading:

@@ -86,14 +86,12 @@ def _seconds(wait: Any) -> float:
 
 def _answer(desk: Desk, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The home folder's answer; in direct mode what was added starts at once."""
+    from fairlane.app.here import answer_here
     from fairlane.service.operations.checking import perform
     from fairlane.service.operations.table import OPERATIONS
 
-    document = perform(desk, OPERATIONS[name], arguments)
-    if name == "add" and desk.policy().capacity.mode == "direct":
-        from fairlane.daemon.direct import start_added
-
-        start_added(desk, document)
+    dry_run = bool(arguments.get("dry_run"))
+    document = answer_here(desk, name, lambda: perform(desk, OPERATIONS[name], arguments), dry_run)
     while desk.warnings:
         warn(desk.warnings.pop(0))
     return document
