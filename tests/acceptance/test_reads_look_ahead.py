@@ -57,3 +57,23 @@ def test_a_half_open_task_that_may_try_once_more(home):
     home.later(15 * 60)
     assert home.picks() == ["a"]
     assert list(home.lease()) == ["a"]
+
+
+def test_when_a_parked_task_tries_once_more_is_known_before(home):
+    home.policy("balanced", "breaker.launch_failures=1", "breaker.half_open_after=15m")
+    home.add("--id", "a")
+    home.add("--id", "b", "--not-before", "1h")
+    home.ask("release", home.lease()["a"], "--outcome", "launch_failed", "--reason", "no program")
+    assert home.ask("plan")["wake_at"] == "2026-01-30T12:15:00Z"
+    assert home.ask("why", "a")["verdict"] == (
+        "parked: launch_failed: no program (attempt 1 of 3); it is tried once more at "
+        "2026-01-30T12:15:00Z by itself, `fairlane retry a` puts it back now"
+    )
+    home.later(15 * 60)
+    assert home.ask("why", "a")["verdict"].endswith(
+        "it is tried once more with the next round, `fairlane retry a` puts it back now"
+    )
+    assert home.ask("plan")["wake_at"] == "2026-01-30T13:00:00Z"
+    home.ask("release", home.lease()["a"], "--outcome", "launch_failed", "--reason", "no program")
+    assert home.ask("plan")["wake_at"] == "2026-01-30T13:00:00Z"
+    assert home.ask("why", "a")["verdict"].endswith("; `fairlane retry a` puts it back")

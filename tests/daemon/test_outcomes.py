@@ -154,3 +154,20 @@ def test_children_and_artifacts_from_plan_to_code(world: World) -> None:
         code = reading.task("code1")
     assert code is not None
     assert (code.parent, code.depth, code.artifacts) == ("phase1", 3, ("phase.md",))
+
+
+def test_an_idle_daemon_wakes_for_the_half_open_try(world: World) -> None:
+    world.policy('breaker.launch_failures = 1\nbreaker.half_open_after = "1s"\n')
+    program = world.home / "program"
+    world.add({"id": "a", "command": [str(program)]})
+    world.up()
+    until(lambda: world.statuses()["a"] == "parked")
+    program.symlink_to("/bin/true")
+    until(lambda: world.statuses()["a"] == "done")
+    assert [each.outcome for each in world.attempts("a")] == ["launch_failed", "succeeded"]
+
+
+def test_a_run_does_not_wait_for_a_half_open_try(world: World) -> None:
+    world.policy('breaker.launch_failures = 1\nbreaker.half_open_after = "1h"\n')
+    world.add({"id": "a", "command": [str(world.home / "program")]})
+    assert world.run()["parked_now"] == 1

@@ -53,4 +53,5 @@ def start_after(desk: Desk, name: str, taken: tuple[str, ...], document: dict[st
 
         started = start_ready(desk, policy)
     if name == "reclaim":
-        document |= {"taken_in": list(taken), "started": list(started)}
+        told = {"taken_in": list(taken), "started": list(started)}
+        document |= {key: tasks for key, tasks in told.items() if tasks}

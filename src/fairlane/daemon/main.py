@@ -264,7 +264,7 @@ class Daemon:
         if not wish.until_idle or busy:
             self._idle_since = None
             return False
-        if self.plan is None or self.plan.wake_at is None:
+        if self.plan is None or self.plan.wake_at is None or self.plan.is_idle:
             return True
         self._idle_since = self._idle_since or monotonic()
         return wish.max_wait is not None and monotonic() - self._idle_since >= wish.max_wait

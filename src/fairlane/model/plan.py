@@ -159,6 +159,11 @@ class Plan:
     wake_at: Instant | None
     clocks: Clocks
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is in flight and time frees no hold; a parked task may be due later."""
+        return not self.room.in_flight and all(held.hold.until is None for held in self.holds)
+
     def document(self) -> dict[str, Any]:
         """As every interface shows it, digests apart."""
         return {

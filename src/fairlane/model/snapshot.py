@@ -75,6 +75,7 @@ class Snapshot:
     batch_since: Instant | None = None
     agents: tuple[str, ...] | None = None  # None: every agent is known
     ended: dict[str, Status] = field(default_factory=dict)  # done, parked, canceled
+    half_open_at: Instant | None = None  # a parked task is tried once more; None: none, or later
 
     @classmethod
     def of(

@@ -54,8 +54,9 @@ def _reason(round: Round, picks: list[Pick], left: list[Left]) -> Reason:
 
 
 def _wake_at(round: Round, holds: list[Hold]) -> Instant | None:
-    """The earliest time at which a hold or a wait ends by itself, or a lease may expire."""
+    """The earliest time at which a hold, a wait or a park ends by itself, or a lease expires."""
     times = {hold.until for hold in holds}
+    times.add(round.snapshot.half_open_at)
     for each in round.snapshot.in_flight:
         if not each.lease.alive:
             times.add(each.lease.expires_at)

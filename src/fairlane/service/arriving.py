@@ -42,7 +42,8 @@ def with_arrivals(
     codes = {placed.task.id: placed.wait for placed in due} | dict.fromkeys(appeared, "artifact")
     later = reading.due(_FOREVER, len(due) + TIMERS_SEEN)[len(due) :]
     counts = _without(snapshot.wait_counts, codes, later)
-    return replace(snapshot, waiting=waiting, wait_counts=counts)
+    opens_at = next((placed.due_at for placed in later if not placed.wait), None)
+    return replace(snapshot, waiting=waiting, wait_counts=counts, half_open_at=opens_at)
 
 
 def _opened(task: Task, policy: Policy, now: Instant) -> Task:

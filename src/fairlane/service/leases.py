@@ -177,8 +177,7 @@ def reclaim(desk: Desk) -> dict[str, Any]:
         journal.close()
         books.close()
     parked = [task.id for task in tasks if task.status is Status.PARKED]
-    found = {"schema": SCHEMA, "reclaimed": [task.id for task in tasks], "parked": parked}
-    return found | {"taken_in": [], "started": []}  # whoever runs processes here fills them
+    return {"schema": SCHEMA, "reclaimed": [task.id for task in tasks], "parked": parked}
 
 
 class _Held:

@@ -13,7 +13,7 @@ from fairlane.model.plan import Plan
 from fairlane.model.project import Budget, Project
 from fairlane.model.record import dataclass
 from fairlane.model.resources import Usage, Worker
-from fairlane.model.snapshot import InFlight, Snapshot
+from fairlane.model.snapshot import InFlight, Snapshot, WaitCount
 from fairlane.planner import lanes as planner
 from fairlane.policy.policy import Policy
 from fairlane.service.alive import outlives_lease, revoke_expired
@@ -131,10 +131,11 @@ def look(
     projects = reading.projects()
     batch = reading.value("batch") or {}
     flying = _in_flight(desk, reading, policy, attempts)
+    waits = reading.wait_counts()
     return Snapshot(
         lanes=reading.lanes(policy.score.age_from, window),
         in_flight=flying,
-        wait_counts=reading.wait_counts(),
+        wait_counts=waits,
         projects=_standing(reading, _placed(desk, projects), policy, now),
         pools=reading.pools(),
         workers=_workers(desk, reading, policy, now, flying, asker),
@@ -146,7 +147,15 @@ def look(
         batch_started=batch.get("started", 0),
         batch_since=batch.get("since"),
         agents=desk.settings.known_agents(),
+        half_open_at=_half_open_at(reading, waits),
     )
+
+
+def _half_open_at(reading: Reading, waits: tuple[WaitCount, ...]) -> Instant | None:
+    """The first timer of all, where it is that of a parked task: no wait ends so early."""
+    due = reading.next_due()
+    ends = [each.until for each in waits if each.until is not None]
+    return due if due is not None and due < min(ends, default=due + 1) else None
 
 
 def _wider(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from fairlane.lifecycle.retry import half_open_at
 from fairlane.model.errors import NotFound
-from fairlane.model.instant import Instant
+from fairlane.model.instant import Instant, show_instant
 from fairlane.model.lane import Lane
 from fairlane.model.snapshot import Snapshot, Waiting, waits_of
 from fairlane.model.task import Status, Task
@@ -33,7 +34,7 @@ def why(desk: Desk, task_id: str) -> dict[str, Any]:
         if task is None:
             raise NotFound(f"no task {task_id!r}", "`fairlane list` shows what there is.")
         if task.status is not Status.QUEUED:
-            return why_document(Why(task.id, task.status, _verdict(task)))
+            return why_document(Why(task.id, task.status, _verdict(desk, reading, task)))
         policy, now = desk.policy_for_reading(reading), desk.now()
         return why_document(_queued(desk, reading, policy, now, task))
 
@@ -107,13 +108,25 @@ def _all_read(snapshot: Snapshot, project: str) -> bool:
     return all(lane.count <= len(lane.by_ready) for lane in mine)
 
 
-def _verdict(task: Task) -> str:
+def _verdict(desk: Desk, reading: Reading, task: Task) -> str:
     if task.status.in_flight:
         on = f" on {task.lease.worker}" if task.lease and task.lease.worker else ""
         stopping = f", being stopped ({task.stop_requested})" if task.stop_requested else ""
         return f"{task.status}{on}{stopping}"
     if task.status is Status.PARKED:
-        return f"parked: {task.reason}; `fairlane retry {task.id}` puts it back"
+        return f"parked: {task.reason}; {_way_back(desk, reading, task)}"
     if task.status is Status.CANCELED and task.reason not in ("", "canceled"):
         return f"canceled: {task.reason}"
     return str(task.status)
+
+
+def _way_back(desk: Desk, reading: Reading, task: Task) -> str:
+    """How a parked task comes back: by a person, and once by itself where the policy says so."""
+    by_person = f"`fairlane retry {task.id}` puts it back"
+    opens_at = half_open_at(task, desk.policy_for_reading(reading))
+    if opens_at is None:
+        return by_person
+    due = (
+        f"at {show_instant(opens_at)} by itself" if opens_at > desk.now() else "with the next round"
+    )
+    return f"it is tried once more {due}, {by_person} now"

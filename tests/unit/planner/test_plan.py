@@ -13,7 +13,7 @@ from fairlane.model.plan import Reclaim
 from fairlane.model.resources import History, Pool, Worker
 from fairlane.model.task import Status, Task
 from fairlane.planner import lanes, plan, reference
-from fairlane.planner.digest import digests
+from fairlane.planner.digest import digests, snapshot_document
 from tests.unit.planner.scene import (
     NOW,
     code,
@@ -94,6 +94,15 @@ def test_it_wakes_for_the_first_lease_that_is_not_proved_alive():
     anonymous = [replace(t, lease=replace(t.lease, id="")) for t in tasks if t.lease]
     assert planned(anonymous).wake_at == NOW + 7
     assert planned([running("z"), *ready(1)]).wake_at is None
+
+
+def test_it_wakes_for_the_parked_task_that_is_tried_once_more():
+    seen = snapshot([running("a", expires_at=NOW + 9)])
+    parked = replace(seen, half_open_at=NOW + 5)
+    for planner in (lanes, reference):
+        assert planner.plan(parked, policy(), NOW).wake_at == NOW + 5
+        assert planner.plan(parked, policy(), NOW + 5).wake_at == NOW + 9
+    assert "half_open_at" not in snapshot_document(seen)  # what was recorded before is the same
 
 
 def test_it_wakes_when_a_pool_has_rested():

@@ -310,7 +310,9 @@ DOCUMENTS: Mapping[str, Schema] = MappingProxyType(
             {"lease": TEXT, "task": TEXT, "status": STATUS},
             expires_at=TIME, stop=FLAG, late=FLAG, code=TEXT,
         ),
-        "Reclaimed": _document(_keys(_list(TEXT), "reclaimed", "parked", "taken_in", "started")),
+        "Reclaimed": _document(
+            _keys(_list(TEXT), "reclaimed", "parked"), taken_in=_list(TEXT), started=_list(TEXT)
+        ),
         "Paused": _document(_PAUSE | {"changed": FLAG}),
         "Resumed": _document(
             {"changed": FLAG, "scope": TEXT, "paused": _list(_object(_PAUSE))}
