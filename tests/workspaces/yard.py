@@ -10,9 +10,9 @@ from typing import Any
 
 from fairlane import workspaces
 from fairlane.model.project import Project
-from fairlane.model.task import Task
+from fairlane.model.task import Status, Task
 from fairlane.settings import Settings, WorkspaceSettings
-from fairlane.workspaces import Place
+from fairlane.workspaces import Leftover, Place
 
 
 def git(folder: Path, *words: str) -> str:
@@ -92,6 +92,12 @@ class Yard:
         place = self.prepare(task, workspace)
         (place.path / _task(task).id).write_text("\n".join(lines) or "work\n")
         return place
+
+    def leftovers(self, **statuses: Status) -> dict[str, Leftover]:
+        """What `fairlane workspaces` lists, by name."""
+        projects = {self.project.name: self.project}
+        rows = workspaces.leftovers(self.home, self.settings, projects, statuses)
+        return {each.name: each for each in rows}
 
     def files(self, commit: str) -> list[str]:
         """The files of a commit."""
