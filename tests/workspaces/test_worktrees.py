@@ -18,7 +18,7 @@ def test_a_task_gets_a_worktree_on_its_branch_from_the_checked_out_one(yard: Yar
     before = look(yard.repo)
     place = yard.prepare("t1")
     assert place.path == yard.home / "worktrees" / "web" / "t1"
-    assert (place.branch, place.base, place.repo) == ("fairlane/t1", "main", yard.repo)
+    assert (place.branch, place.base) == ("fairlane/t1", "main")
     assert git(place.path, "rev-parse", "--abbrev-ref", "HEAD") == "fairlane/t1"
     assert (place.path / "src" / "code").read_text() == "code\n"
     assert look(yard.repo) == before

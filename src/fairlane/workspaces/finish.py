@@ -5,15 +5,22 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from fairlane.model.errors import FairlaneError
+from fairlane.model.errors import FairlaneError, Refused
 from fairlane.model.project import Project
 from fairlane.model.task import Task
 from fairlane.settings import Settings
+from fairlane.workspaces.checkouts import (
+    Unsafe,
+    branches_out,
+    check_branch,
+    checkout_at,
+    verified,
+)
+from fairlane.workspaces.commit import commit_all, refuse_nested
 from fairlane.workspaces.git import (
+    Checkout,
     branch_of,
     call,
-    checkouts,
-    commit_all,
     commit_of,
     committer,
     git,
@@ -35,55 +42,70 @@ def finish(
         return ""
     try:
         place = place_of(home, settings, project, task, workspace)
-        if place.branch is not None and settings.workspaces.commit == "rest":
-            _commit_rest(place, task)
-        if place.branch is None or task.merge == "keep":
+        if place.repo is None or place.branch is None:
             return ""
-        if (now_on := branch_of(place.path)) != place.branch:
-            return f"{place.path} is on {now_on or 'no branch'}, not on {place.branch}"
+        worktree = _verified(place, place.repo, place.branch)
+        if settings.workspaces.commit == "rest":
+            _commit_rest(worktree, commit_of(place.repo, place.base or "HEAD"), task)
+        if task.merge == "keep":
+            return ""
         if task.merge == "merge":
-            with one_at_a_time(home, place.repo or place.path):
-                return _merge(place)
+            with one_at_a_time(home, place.repo.path):
+                return _merge(place, place.repo)
         return _offer(place, project)
     except FairlaneError as error:
-        return error.message
+        return f"{error.message}. {error.hint}" if error.hint else error.message
 
 
-def _commit_rest(place: Place, task: Task) -> None:
-    if is_dirty(place.path):
+def _verified(place: Place, repo: Checkout, branch: str) -> Checkout:
+    """The task's worktree, on its branch: nothing is written anywhere else."""
+    worktree = verified(repo, place.path)
+    check_branch(repo, branch)
+    if (now_on := branch_of(worktree)) != branch:
+        hint = f"`fairlane workspaces` lists it; `git -C {place.path} checkout {branch}` goes back."
+        message = f"{place.path} is on {now_on or 'no branch'}, not on {branch}"
+        raise Refused(message, hint, Unsafe.code)
+    return worktree
+
+
+def _commit_rest(worktree: Checkout, base: str | None, task: Task) -> None:
+    refuse_nested(worktree, base)
+    if is_dirty(worktree):
         first = (task.title or task.prompt.strip().split("\n")[0] or task.id)[:72]
-        commit_all(place.path, f"{first}\n\nTask: {task.id}\n")
+        commit_all(worktree, f"{first}\n\nTask: {task.id}\n")
 
 
-def _merge(place: Place) -> str:
+def _merge(place: Place, repo: Checkout) -> str:
     """Into the base branch, without a checkout where nobody has it checked out."""
-    assert place.repo is not None
     base, branch = place.base or "HEAD", place.branch or ""
-    old, new = commit_of(place.repo, f"refs/heads/{base}"), commit_of(place.repo, branch)
+    old, new = commit_of(repo, f"refs/heads/{base}"), commit_of(repo, f"refs/heads/{branch}")
     if old is None or new is None:
         return f"there is no branch {base} to merge into"
-    if is_ancestor(place.repo, new, old):
+    if is_ancestor(repo, new, old):
         return ""
     merged = new
-    if not is_ancestor(place.repo, old, new):
+    if not is_ancestor(repo, old, new):
         options = ("--write-tree", "--name-only", "--no-messages")
-        tree = call(place.repo, "merge-tree", *options, old, new, code_ok=(0, 1))
+        tree = call(repo, "merge-tree", *options, old, new, code_ok=(0, 1))
         if tree.returncode:
             files = tree.stdout.splitlines()[1:]
             more = f" and {len(files) - 3} more" if len(files) > 3 else ""
             return f"merge conflict with {base}: {', '.join(files[:3])}{more}"
         words = ("commit-tree", tree.stdout.split()[0], "-p", old, "-p", new)
-        merged = git(place.repo, *committer(place.repo), *words, "-m", f"Merge {branch}")
-    return _advance(place.repo, base, old, merged)
+        merged = git(repo, *words, "-m", f"Merge {branch}", settings=committer(repo))
+    return _advance(repo, base, old, merged)
 
 
-def _advance(repo: Path, base: str, old: str, new: str) -> str:
+def _advance(repo: Checkout, base: str, old: str, new: str) -> str:
     """The base branch goes on; a checkout of it goes along if it is clean."""
-    for folder, branch in checkouts(repo).items():
+    check_branch(repo, base)
+    for folder, branch in branches_out(repo).items():
         if branch == base:
-            if is_dirty(folder):
+            checkout = checkout_at(repo, folder)
+            if is_dirty(checkout):
                 return f"{base} is checked out in {folder} with changes that are not committed"
-            git(folder, "merge", "--quiet", "--ff-only", new)
+            plain = [(f"branch.{base}.mergeOptions", "")]
+            git(checkout, "merge", "--quiet", "--no-stat", "--ff-only", new, settings=plain)
             return ""
     git(repo, "update-ref", f"refs/heads/{base}", new, old)
     return ""

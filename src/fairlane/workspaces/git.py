@@ -6,20 +6,20 @@ import fcntl
 import hashlib
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from fairlane.model.errors import Refused
+from fairlane.model.record import dataclass
+from fairlane.workspaces.overrides import Setting, environment, without_programs
 
 #: No call may hang a cycle.
 SECONDS_MAX = 120
 #: Who commits where the repository names nobody.
-_NOBODY = ("-c", "user.name=Fairlane", "-c", "user.email=fairlane@localhost")
-#: Nobody is there to type a passphrase.
-_UNSIGNED = ("-c", "commit.gpgsign=false")
-#: What git writes into a worktree's lock while it makes it.
-_BEING_MADE = "initializing"
+_NOBODY = (("user.name", "Fairlane"), ("user.email", "fairlane@localhost"))
+#: Calls that may run a filter or a driver; the others read names and references only.
+_WITH_FILES = frozenset({"add", "checkout", "commit", "merge", "merge-tree", "status", "worktree"})
 
 
 class GitError(Refused):
@@ -28,108 +28,130 @@ class GitError(Refused):
     code = "git"
 
 
-def git(folder: Path, *words: str, code_ok: tuple[int, ...] = (0,)) -> str:
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A work tree with its git folders: git looks for neither, whatever lies in the tree."""
+
+    path: Path
+    own: Path  # what belongs to this work tree alone
+    common: Path  # what all work trees of the repository share
+
+
+def git(at: Checkout, *words: str, settings: Iterable[Setting] = ()) -> str:
     """What git prints, without the last line's end."""
-    return call(folder, *words, code_ok=code_ok).stdout.rstrip("\n")
+    return call(at, *words, settings=settings).stdout.rstrip("\n")
 
 
 def call(
-    folder: Path, *words: str, code_ok: tuple[int, ...] = (0,)
+    at: Checkout, *words: str, code_ok: tuple[int, ...] = (0,), settings: Iterable[Setting] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """One call of git in a folder."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C"}
+    """One call of git in a checkout, without the programs that its configuration names."""
+    more = [*settings, *(programs_off(at) if words[0] in _WITH_FILES else ())]
+    done = _run(at.path, words, environment(more) | _places(at), code_ok)
+    out, err = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+
+def programs_off(at: Checkout) -> list[Setting]:
+    """Settings that take back the programs that this checkout's configuration names."""
+    words = ("config", "--list", "--show-scope", "-z")
+    return without_programs(os.fsdecode(_run(at.path, words, environment() | _places(at)).stdout))
+
+
+def names(at: Checkout, *words: str) -> list[str]:
+    """What git prints with `-z`, exactly."""
+    done = _run(at.path, words, environment() | _places(at))
+    return [each for each in os.fsdecode(done.stdout).split("\0") if each]
+
+
+def shown(name: str) -> str:
+    """A name out of a repository, fit for a message."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
+
+
+def discover(folder: Path) -> Checkout | None:
+    """The checkout in which a folder of the user's lies; None: in no repository."""
+    if not folder.is_dir():
+        return None
+    words = ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir")
+    done = _run(folder, words, environment(), (0, 128))
+    if done.returncode:
+        return None
+    top, own, common = os.fsdecode(done.stdout).splitlines()
+    return Checkout(Path(top).resolve(), Path(own).resolve(), (folder / common).resolve())
+
+
+def _places(at: Checkout) -> dict[str, str]:
+    places = {"GIT_DIR": at.own, "GIT_WORK_TREE": at.path, "GIT_COMMON_DIR": at.common}
+    return {name: str(path) for name, path in places.items()}
+
+
+def _run(
+    folder: Path, words: tuple[str, ...], env: dict[str, str], code_ok: tuple[int, ...] = (0,)
+) -> subprocess.CompletedProcess[bytes]:
     try:
-        found = subprocess.run(
+        done = subprocess.run(
             ["git", "-C", str(folder), *words], capture_output=True, env=env, check=False,
-            encoding="utf-8", errors="replace", timeout=SECONDS_MAX, stdin=subprocess.DEVNULL,
+            timeout=SECONDS_MAX, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except FileNotFoundError as error:
         raise GitError("git is not installed", "Install git, or take `repo` off.") from error
+    except OSError as error:
+        raise GitError(f"git {words[0]} in {folder}: {error}") from error
     except subprocess.TimeoutExpired as error:
         raise GitError(f"git {words[0]} took over {SECONDS_MAX}s in {folder}") from error
-    if found.returncode not in code_ok:
-        said = (found.stderr.strip() or found.stdout.strip()).splitlines()
-        raise GitError(f"git {' '.join(words[:2])} in {folder}: {said[-1] if said else 'failed'}")
-    return found
+    if done.returncode not in code_ok:
+        said = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace").splitlines()
+        last = said[-1] if said else "failed"
+        raise GitError(f"git {' '.join(words[:2])} in {folder}: {last}", _hint(last))
+    return done
 
 
-def top_of(folder: Path) -> Path | None:
-    """The work tree in which a folder lies; None: in no repository."""
-    if not folder.is_dir():
-        return None
-    found = call(folder, "rev-parse", "--show-toplevel", code_ok=(0, 128))
-    return Path(found.stdout.strip()).resolve() if found.returncode == 0 else None
+def _hint(said: str) -> str:
+    """Which command helps where git misses what Fairlane takes away from it."""
+    if "filter '" in said:
+        return (
+            "Filters of a repository's own configuration do not run, agents can write there:"
+            " `git config --global filter.NAME.clean COMMAND` (and smudge, process) allows one."
+        )
+    if "promisor" in said:
+        return "Nothing is fetched for a task: `git fetch --refetch` gets what the clone left out."
+    return ""
 
 
-def branch_of(folder: Path) -> str | None:
+def branch_of(at: Checkout) -> str | None:
     """The branch that is checked out; None: none."""
-    found = call(folder, "symbolic-ref", "--quiet", "--short", "HEAD", code_ok=(0, 1))
-    return found.stdout.strip() or None
+    done = call(at, "symbolic-ref", "--quiet", "--short", "HEAD", code_ok=(0, 1))
+    return done.stdout.strip() or None
 
 
-def commit_of(folder: Path, name: str) -> str | None:
+def commit_of(at: Checkout, name: str) -> str | None:
     """The commit that a name stands for."""
     words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return call(folder, *words, code_ok=(0, 1, 128)).stdout.strip() or None
+    return call(at, *words, code_ok=(0, 1, 128)).stdout.strip() or None
 
 
-def is_dirty(folder: Path) -> bool:
-    """Whether anything is not committed; what is ignored does not count."""
-    return bool(git(folder, "status", "--porcelain", "--untracked-files=normal"))
+def is_dirty(at: Checkout) -> bool:
+    """Whether anything is not committed; what is ignored, and inside submodules, does not count."""
+    words = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty")
+    return bool(git(at, "status", *words))
 
 
-def is_ancestor(folder: Path, older: str, newer: str) -> bool:
+def is_ancestor(at: Checkout, older: str, newer: str) -> bool:
     """Whether everything of one commit is in another."""
-    found = call(folder, "merge-base", "--is-ancestor", older, newer, code_ok=(0, 1, 128))
-    return found.returncode == 0
+    done = call(at, "merge-base", "--is-ancestor", older, newer, code_ok=(0, 1, 128))
+    return done.returncode == 0
 
 
-def commit_all(folder: Path, message: str) -> None:
-    """Commit whatever is there, as whoever the repository names."""
-    git(folder, "add", "-A")
-    git(folder, *committer(folder), "commit", "--quiet", "--no-verify", "-m", message)
+def committer(at: Checkout) -> tuple[Setting, ...]:
+    """The settings of a commit by whoever the repository names, else by Fairlane."""
+    known = all(configured(at, f"user.{what}") for what in ("name", "email"))
+    return () if known else _NOBODY
 
 
-def committer(folder: Path) -> tuple[str, ...]:
-    """The options of a commit by whoever the repository names, else by Fairlane."""
-    known = all(configured(folder, f"user.{what}") for what in ("name", "email"))
-    return _UNSIGNED if known else (*_NOBODY, *_UNSIGNED)
-
-
-def configured(folder: Path, name: str) -> str | None:
+def configured(at: Checkout, name: str) -> str | None:
     """What the repository, or its user, says of a name."""
-    return call(folder, "config", name, code_ok=(0, 1)).stdout.strip() or None
-
-
-def checkouts(repo: Path) -> dict[Path, str | None]:
-    """Every work tree that is there, with the branch that it is on."""
-    found: dict[Path, str | None] = {}
-    for block in git(repo, "worktree", "list", "--porcelain").split("\n\n"):
-        words = dict(line.partition(" ")[::2] for line in block.splitlines())
-        folder = Path(words.get("worktree", ""))
-        if "bare" not in words and folder.is_dir():
-            branch = words.get("branch")
-            found[folder.resolve()] = branch.removeprefix("refs/heads/") if branch else None
-    return found
-
-
-def own_folder(folder: Path) -> Path:
-    """Where git keeps what belongs to this work tree alone."""
-    return Path(git(folder, "rev-parse", "--absolute-git-dir"))
-
-
-def shared_folder(folder: Path) -> Path:
-    """Where git keeps what all work trees of a repository share."""
-    return (folder / git(folder, "rev-parse", "--git-common-dir")).resolve()
-
-
-def is_half_made(folder: Path) -> bool:
-    """Whether git was interrupted while it made this worktree."""
-    try:
-        return (own_folder(folder) / "locked").read_text().strip() == _BEING_MADE
-    except OSError:
-        return False
+    return call(at, "config", name, code_ok=(0, 1)).stdout.strip() or None
 
 
 @contextmanager

@@ -10,20 +10,25 @@ from fairlane.model.project import Project
 from fairlane.model.record import dataclass
 from fairlane.model.task import Task
 from fairlane.settings import Settings
+from fairlane.workspaces.checkouts import (
+    branches_out,
+    check_branch,
+    check_records,
+    is_half_made,
+    verified,
+    worktree_at,
+)
+from fairlane.workspaces.commit import commit_all, refuse_nested
 from fairlane.workspaces.git import (
+    Checkout,
     GitError,
     branch_of,
-    checkouts,
-    commit_all,
     commit_of,
     configured,
+    discover,
     git,
     is_dirty,
-    is_half_made,
     one_at_a_time,
-    own_folder,
-    shared_folder,
-    top_of,
 )
 
 #: What the one workspace is called of a project that works in its repository itself.
@@ -35,7 +40,7 @@ class Place:
     """A folder in which one attempt works."""
 
     path: Path
-    repo: Path | None = None
+    repo: Checkout | None = None
     branch: str | None = None
     base: str | None = None
 
@@ -48,16 +53,19 @@ def prepare(
     if place.repo is None:
         place.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return place
-    if place.path == place.repo:
+    if place.branch is None:
         return place
-    with one_at_a_time(home, place.repo):
+    with one_at_a_time(home, place.repo.path):
+        check_records(place.repo)
+        check_branch(place.repo, place.branch)
         _clear_half_made(place, place.repo)
         if workspace is not None:
-            _ready_pool(place, place.repo)
+            worktree = _ready_pool(place, place.repo)
         else:
-            _ready_worktree(place, place.repo)
-        _check(place, place.repo)
-        (own_folder(place.path) / "index.lock").unlink(missing_ok=True)  # of one that was killed
+            worktree = _ready_worktree(place, place.repo)
+        if (now_on := branch_of(worktree)) != place.branch:
+            raise GitError(f"{place.path} is on {now_on}, not on {place.branch}")
+        (worktree.own / "index.lock").unlink(missing_ok=True)  # of one that was killed
     return place
 
 
@@ -72,7 +80,7 @@ def place_of(
     branch = branch_for(repo, task.id)
     base = task.base or project.base or base_of(repo, branch)
     if is_shared(settings, project):
-        return Place(repo, repo, None, base)
+        return Place(repo.path, repo, None, base)
     return Place(path, repo, branch, base)
 
 
@@ -93,18 +101,18 @@ def is_shared(settings: Settings, project: Project) -> bool:
     return mode == "shared" and project.repo is not None and project.workspaces is None
 
 
-def branch_for(repo: Path, task: str) -> str:
+def branch_for(repo: Checkout, task: str) -> str:
     """`fairlane/TASK`; work that began under the product's old name stays on its branch."""
     old = f"{OLD_NAME}/{task}"
     return old if commit_of(repo, f"refs/heads/{old}") else f"fairlane/{task}"
 
 
 def is_ours(branch: str) -> bool:
-    """Whether Fairlane made this branch."""
+    """Whether a branch is one of a task."""
     return branch.startswith(("fairlane/", f"{OLD_NAME}/"))
 
 
-def base_of(repo: Path, branch: str) -> str:
+def base_of(repo: Checkout, branch: str) -> str:
     """Where a branch of ours began: what was checked out then, whatever is now."""
     return configured(repo, _base_name(branch)) or branch_of(repo) or "HEAD"
 
@@ -115,60 +123,63 @@ def folder_of(home: Path, settings: Settings, project: Project) -> Path:
     return (Path(chosen).expanduser() if chosen else home / "worktrees") / project.name
 
 
-def repo_of(project: Project) -> Path:
-    """The work tree of a project's repository, or an error that says what is wrong with it."""
+def repo_of(project: Project) -> Checkout:
+    """The checkout of a project's repository, or an error that says what is wrong with it."""
     folder = Path(project.repo or "").expanduser()
     if not folder.is_dir():
         hint = f"`fairlane project set {project.name} --repo PATH` corrects it."
         raise Refused(f"the repository of {project.name} is not there: {folder}", hint, "no_repo")
-    top = top_of(folder)
-    if top != folder.resolve():
-        inside = f"; it lies inside {top}" if top else ""
+    repo = discover(folder)
+    if repo is None or repo.path != folder.resolve():
+        inside = f"; it lies inside {repo.path}" if repo else ""
         hint = f"`git init {folder}` makes it one; take --repo off to work without."
         raise Refused(f"{folder} is not a git repository{inside}", hint, "no_repo")
-    if commit_of(top, "HEAD") is None:
-        raise Refused(f"{top} has no commit yet", "Make a first commit.", "no_repo")
-    return top
+    if commit_of(repo, "HEAD") is None:
+        raise Refused(f"{repo.path} has no commit yet", "Make a first commit.", "no_repo")
+    return repo
 
 
-def _ready_worktree(place: Place, repo: Path) -> None:
+def _ready_worktree(place: Place, repo: Checkout) -> Checkout:
     """One worktree a task: made anew, or the one that an earlier attempt left."""
     assert place.branch is not None
     assert place.base is not None
-    if top_of(place.path) == place.path.resolve():
-        if branch_of(place.path) != place.branch:
-            git(place.path, "checkout", "--quiet", place.branch)
-        return
+    if (worktree := worktree_at(repo, place.path)) is not None:
+        if branch_of(worktree) != place.branch:
+            git(worktree, "checkout", "--quiet", place.branch)
+        return worktree
     _make_room(place, repo)
     if commit_of(repo, f"refs/heads/{place.branch}") is not None:
         _free_branch(place, repo)
         git(repo, "worktree", "add", "--quiet", str(place.path), place.branch)
-        return
+        return verified(repo, place.path)
     words = ("worktree", "add", "--quiet", "--no-track", "-b", place.branch, str(place.path))
     git(repo, *words, _start(place, repo))
     git(repo, "config", _base_name(place.branch), place.base)
+    return verified(repo, place.path)
 
 
-def _ready_pool(place: Place, repo: Path) -> None:
+def _ready_pool(place: Place, repo: Checkout) -> Checkout:
     """A named folder that tasks use one after the other; what one left is kept on its branch."""
     assert place.branch is not None
     assert place.base is not None
-    if top_of(place.path) != place.path.resolve():
+    if (worktree := worktree_at(repo, place.path)) is None:
         _make_room(place, repo)
         git(repo, "worktree", "add", "--quiet", "--detach", str(place.path))
-    if branch_of(place.path) == place.branch:
-        return
-    _keep_rest(place.path)
+        worktree = verified(repo, place.path)
+    if branch_of(worktree) == place.branch:
+        return worktree
+    _keep_rest(repo, worktree)
     if commit_of(repo, f"refs/heads/{place.branch}") is None:
         words = ("checkout", "--quiet", "--no-track", "-b", place.branch)
-        git(place.path, *words, _start(place, repo))
+        git(worktree, *words, _start(place, repo))
         git(repo, "config", _base_name(place.branch), place.base)
     else:
         _free_branch(place, repo)
-        git(place.path, "checkout", "--quiet", place.branch)
+        git(worktree, "checkout", "--quiet", place.branch)
+    return worktree
 
 
-def _make_room(place: Place, repo: Path) -> None:
+def _make_room(place: Place, repo: Checkout) -> None:
     """Worktrees whose folder is gone are forgotten; what is not ours is never removed."""
     git(repo, "worktree", "prune")
     if place.path.exists() and not (place.path.is_dir() and not any(place.path.iterdir())):
@@ -177,47 +188,43 @@ def _make_room(place: Place, repo: Path) -> None:
     place.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def _clear_half_made(place: Place, repo: Path) -> None:
+def _clear_half_made(place: Place, repo: Checkout) -> None:
     """A crash while git made the worktree left a part of it, in which nobody has worked."""
-    if top_of(place.path) == place.path.resolve() and is_half_made(place.path):
+    worktree = worktree_at(repo, place.path)
+    if worktree is not None and is_half_made(worktree):
         git(repo, "worktree", "remove", "--force", "--force", str(place.path))
 
 
-def _free_branch(place: Place, repo: Path) -> None:
+def _free_branch(place: Place, repo: Checkout) -> None:
     """Another folder of the project may be on the branch still: its task worked there before."""
-    for folder, branch in checkouts(repo).items():
+    for folder, branch in branches_out(repo).items():
         if branch == place.branch and folder.parent == place.path.parent.resolve():
-            _keep_rest(folder)
-            git(folder, "checkout", "--quiet", "--detach")
+            worktree = verified(repo, folder)
+            _keep_rest(repo, worktree)
+            git(worktree, "checkout", "--quiet", "--detach")
 
 
-def _keep_rest(folder: Path) -> None:
+def _keep_rest(repo: Checkout, worktree: Checkout) -> None:
     """What an earlier task left uncommitted is kept on its branch."""
-    if is_dirty(folder):
-        if branch_of(folder) is None:
-            hint = "Commit them on a branch, or throw them away."
-            raise Refused(f"{folder} has changes and is on no branch", hint, "in_the_way")
-        commit_all(folder, "Left over by an earlier task")
+    if not is_dirty(worktree):
+        return
+    branch = branch_of(worktree)
+    if branch is None or not is_ours(branch):
+        hint = f"Commit them in {worktree.path} on a branch, or throw them away."
+        where = f"on {branch}, which is no task's branch" if branch else "on no branch"
+        raise Refused(f"{worktree.path} has changes and is {where}", hint, "in_the_way")
+    check_branch(repo, branch)
+    refuse_nested(worktree, commit_of(repo, base_of(repo, branch)))
+    commit_all(worktree, "Left over by an earlier task")
 
 
-def _start(place: Place, repo: Path) -> str:
+def _start(place: Place, repo: Checkout) -> str:
     """The commit from which a new branch starts."""
     found = commit_of(repo, place.base or "HEAD")
     if found is None:
-        raise GitError(f"{repo} has no {place.base}", "Name another base branch.")
+        raise GitError(f"{repo.path} has no {place.base}", "Name another base branch.")
     return found
 
 
 def _base_name(branch: str) -> str:
     return f"branch.{branch}.{branch.partition('/')[0]}-base"
-
-
-def _check(place: Place, repo: Path) -> None:
-    """The folder is the worktree itself, not a folder of the repository above it."""
-    top = top_of(place.path)
-    if top != place.path.resolve() or top == repo:
-        raise GitError(f"{place.path} is not a worktree of its own (it belongs to {top})")
-    if shared_folder(place.path) != shared_folder(repo):
-        raise GitError(f"{place.path} is no worktree of {repo}", "Move it away.")
-    if branch_of(place.path) != place.branch:
-        raise GitError(f"{place.path} is on {branch_of(place.path)}, not on {place.branch}")
