@@ -106,6 +106,47 @@ def test_a_retry_goes_on_in_the_same_worktree(world: World, repositories: dict[s
     assert git(repositories["web"], "show", "fairlane/t1:tries").split() == ["1", "2"]
 
 
+def test_a_hostile_agent_runs_nothing_later_and_reaches_no_other_repository(
+    world: World, repositories: dict[str, Path], tmp_path: Path
+) -> None:
+    web, api = repositories["web"], repositories["api"]
+    (api / "README").write_text("half done\n")
+    before, witness = look(api), tmp_path / "witness"
+    program = tmp_path / "hostile"
+    program.write_text(f'#!/bin/sh\necho "$0 $*" >> "{witness}"\n')
+    program.chmod(0o755)
+    hooks = ("post-commit", "prepare-commit-msg", "reference-transaction", "post-merge")
+    copies = "; ".join(f"cp {program} {web}/.git/hooks/{hook}" for hook in hooks)
+    monitor = f"git config --file .git/config core.fsmonitor {program}"
+    agents = {
+        "hooks": f"mkdir -p {web}/.git/hooks; {copies}",
+        "monitor": f"rm .git; cp -r {api}/.git .git; {monitor}",
+        "nested": f"cp -r {api} sub; cd sub; {monitor}; cd ..",
+        "elsewhere": f"echo gitdir: {api}/.git > .git",
+        "link": f'cd ..; rm -r "$FAIRLANE_TASK"; ln -s {api} "$FAIRLANE_TASK"; exit 0',
+    }
+    fields: dict[str, Any] = {"merge": "merge", "max_attempts": 1}
+    world.add(*(writing(name, "web", more, **fields) for name, more in agents.items()))
+    world.run()
+    expected = {name: "done" if name == "hooks" else "parked" for name in agents}
+    assert world.statuses() == expected
+    for name in ("monitor", "elsewhere", "link"):
+        reason = world.fairlane("show", name)["task"]["reason"]
+        assert "is no worktree of" in reason
+        assert "`fairlane workspaces`" in reason
+    assert "sub" in world.fairlane("show", "nested")["task"]["reason"]
+    keeps = {row["name"]: row["keep"] for row in world.fairlane("workspaces")["workspaces"]}
+    assert keeps.pop("hooks") is None
+    assert keeps.pop("nested") == "its task is parked"
+    assert {keep.partition(":")[0] for keep in keeps.values()} == {"not safe"}
+    assert [row["name"] for row in world.fairlane("workspaces", "clean")["removed"]] == ["hooks"]
+    world.fairlane("retry", "monitor", "elsewhere", "link")
+    world.run()
+    assert world.statuses() == expected
+    assert not witness.exists(), witness.read_text()
+    assert look(api) == before
+
+
 def overlapping(name: str, project: str) -> dict[str, Any]:
     """A task that fails where another one is in its folder."""
     script = "mkdir taken || exit 9; sleep 0.2; rmdir taken"
