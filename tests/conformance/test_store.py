@@ -73,6 +73,9 @@ class Reopened:
     def stamp(self) -> int:
         return self.store.stamp()
 
+    def verify(self, fully: bool = True) -> None:
+        self.store.verify(fully)
+
     def check(self) -> list[str]:
         return self.store.check()
 

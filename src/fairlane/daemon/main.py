@@ -93,6 +93,7 @@ class Daemon:
 
     def run(self, wish: Wish | None = None) -> None:
         """Schedule until there is nothing more to do, or until told to stop."""
+        self.desk.store.verify()  # who holds the lock is up
         lock = HomeLock(self.desk.home)
         lock.take(self._what)
         before = self._take_signals()

@@ -225,6 +225,7 @@ class Store(Protocol):
     def write(self) -> AbstractContextManager[Writing]: ...
     def sharing(self) -> AbstractContextManager[None]: ...  # its transactions share one commit
     def stamp(self) -> int: ...  # another number when another process has written
+    def verify(self, fully: bool = True) -> None: ...  # `corrupt` if damaged; or cheaply, once
     def check(self) -> list[str]: ...  # what is wrong with it; nothing = content
     def close(self) -> None: ...
 

@@ -63,7 +63,10 @@ def serve(call: Call, wanted: Wanted, started: Callable[[str, str], None]) -> No
     from fairlane.service.house.token import home_token
 
     desk = open_desk(call.home, call.db, call.clock)
-    desk.store.close()  # the settings are read and the store is there; each thread opens its own
+    try:
+        desk.store.verify(fully=wanted.daemon is None)  # a daemon has just done it
+    finally:
+        desk.store.close()  # the settings are read, the store is whole; each thread opens its own
     token = home_token(desk.home)
     socket = server.bind(wanted.host, wanted.port)
     port = socket.getsockname()[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -120,31 +119,27 @@ def _file_of_store(path: Path) -> Iterator[Finding]:
     """The file as it lies there; an older schema is only told of."""
     from fairlane.store.sqlite import migrate
     from fairlane.store.sqlite.check import problems
-    from fairlane.store.sqlite.errors import explained
+    from fairlane.store.sqlite.errors import corrupt
+    from fairlane.store.sqlite.whole import damage
 
-    with explained(path):
-        connection = upkeep.read_only(path)
-        try:
-            migrate.refuse_foreign(connection, path)
-            version = migrate.schema_of(connection)
-            if version < migrate.latest():
-                text = f"{path} has schema {version}, to be brought to {migrate.latest()}"
-                yield Finding(NOTE, "schema", text, "The next command does it, after a backup.")
-                damaged = _damage(connection)
-            else:
-                damaged = problems(connection)
-        finally:
-            connection.close()
-    for each in damaged:
+    with upkeep.reading_only(path) as connection:
+        migrate.refuse_foreign(connection, path)
+        text = damage(connection, path)
+        if text:
+            yield _error("store", corrupt(path, text))
+            return
+        version = migrate.schema_of(connection)
+        if version < migrate.latest():
+            text = f"{path} has schema {version}, to be brought to {migrate.latest()}"
+            yield Finding(NOTE, "schema", text, "The next command does it, after a backup.")
+            wrong = []
+        else:
+            wrong = problems(connection)
+    for each in wrong:
         hint = "Stop, and go back to the last backup in the folder backups."
         yield Finding(WRONG, "store", each, hint)
-    if not damaged:
+    if not wrong:
         yield Finding(FINE, "store", f"{path} (schema {version}) is whole")
-
-
-def _damage(connection: sqlite3.Connection) -> list[str]:
-    rows = connection.execute("PRAGMA integrity_check(20)").fetchall()
-    return [f"damaged: {row[0]}" for row in rows if row[0] != "ok"]
 
 
 def _contents(home: Path, path: Path, settings: Settings, clock: Clock) -> Iterator[Finding]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC
 from pathlib import Path
 from typing import Any, Protocol
@@ -81,13 +83,20 @@ def schema_at(path: Path) -> int | None:
     """The schema of a file, read without touching it; None: there is no such file."""
     if not path.exists():
         return None
-    connection = read_only(path)
-    try:
+    with reading_only(path) as connection:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
-    finally:
-        connection.close()
 
 
-def read_only(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write."""
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
+@contextmanager
+def reading_only(path: Path) -> Iterator[sqlite3.Connection]:
+    """The file as it lies there, by a connection that changes nothing."""
+    from fairlane.store.sqlite.errors import explained, refuse_emptied
+    from fairlane.store.sqlite.whole import read_only
+
+    refuse_emptied(path)
+    with explained(path):
+        connection = read_only(path)
+        try:
+            yield connection
+        finally:
+            connection.close()

@@ -31,6 +31,7 @@ _READINESS = "readiness"
 
 def status(desk: Desk) -> dict[str, Any]:
     """Paused, in flight of cap, queued by reason, parked, pools, budgets, and what is wrong."""
+    desk.store.verify(fully=False)
     with desk.store.read() as reading:
         snapshot, plan, policy = preview(desk, reading)
         tallies = reading.tallies()

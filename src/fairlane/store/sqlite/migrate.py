@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairlane.model.errors import Refused
+from fairlane.store.sqlite import whole
 from fairlane.store.sqlite.errors import corrupt
 from fairlane.store.sqlite.queries import migrations
 
@@ -123,6 +124,6 @@ def _copy_beside(path: Path, target: Path) -> None:
 
 def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
     """What is damaged is not migrated, and a copy of it is no backup."""
-    found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-    if found != "ok":
-        raise corrupt(path, found)
+    damage = whole.damage(connection, path)
+    if damage:
+        raise corrupt(path, damage)

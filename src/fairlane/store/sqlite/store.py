@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from fairlane.store.sqlite import migrate
-from fairlane.store.sqlite.errors import backups, corrupt, explained, reachable
+from fairlane.store.sqlite import migrate, whole
+from fairlane.store.sqlite.errors import Damaged, explained, reachable, refuse_emptied
 from fairlane.store.sqlite.memo import Memo
 from fairlane.store.sqlite.reading import SqliteReading
 from fairlane.store.sqlite.writing import SqliteWriting
@@ -51,6 +51,7 @@ class SqliteStore:
         self._stamp = self._stamps = self._asks = 0
         self._memo = Memo()
         self._shared = False
+        self._verified = self._damaged = False
 
     @classmethod
     def open(
@@ -62,7 +63,7 @@ class SqliteStore:
     ) -> SqliteStore:
         """The store in this file, made or migrated if it must be."""
         with explained(path), reachable(path):
-            _refuse_emptied(path)
+            refuse_emptied(path)
             if not path.exists():
                 path.touch(mode=0o600)
             connection = sqlite3.connect(
@@ -74,18 +75,19 @@ class SqliteStore:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(f"PRAGMA cache_size = -{CACHE_KIB:d}")
                 migrate.refuse_foreign(connection, path)
+                _refuse(whole.missing_pages(connection, path))
                 if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                     connection.execute("PRAGMA journal_mode = WAL")
                 migrate.prepare(connection, path, say or _say)
             except BaseException:
-                connection.close()
+                whole.close_unchanged(connection, path)
                 raise
         return cls(path, connection)
 
     @contextmanager
     def read(self) -> Iterator[SqliteReading]:
         """A consistent view of the file."""
-        with self._turn, explained(self.path):
+        with self._turn, explained(self.path, self._found_damage):
             if self._shared:
                 self._memo.begin(self.connection)
                 yield SqliteReading(self.connection, self._memo)
@@ -100,8 +102,13 @@ class SqliteStore:
 
     @contextmanager
     def write(self) -> Iterator[SqliteWriting]:
-        """One transaction: durable when the block ends, undone when it raises."""
-        with self._turn, explained(self.path):
+        """One transaction: durable when the block ends, undone when it raises.
+
+        The first one verifies the file; processes that only read do not wait for that.
+        """
+        with self._turn, explained(self.path, self._found_damage):
+            if not self._verified:
+                self.verify(fully=False)
             begin, end, undo = _PART if self._shared else _WHOLE
             self.connection.execute(begin)
             try:
@@ -118,7 +125,8 @@ class SqliteStore:
     @contextmanager
     def sharing(self) -> Iterator[None]:
         """Transactions of this block are durable together when it ends; a failed one is undone."""
-        with self._turn, explained(self.path):
+        with self._turn, explained(self.path, self._found_damage):
+            self.verify(fully=False)
             self.connection.execute(_WHOLE.begin)
             self._shared = True
             try:
@@ -156,27 +164,46 @@ class SqliteStore:
                 self._stamp = int(self.connection.execute("PRAGMA data_version").fetchone()[0])
         return self._stamp
 
+    def verify(self, fully: bool = True) -> None:
+        """Refuse a damaged file; not `fully`: check once, unless another process just did.
+
+        A check of every page takes milliseconds for a small file, and too long for every command
+        that writes to a large one.
+        """
+        with self._turn, explained(self.path, self._found_damage), reachable(self.path):
+            if fully or (not self._verified and whole.needs_check(self.path)):
+                _refuse(whole.damage(self.connection, self.path))
+                whole.record_check(self.path)
+            self._verified = True
+
     def check(self) -> list[str]:
         """What is wrong with the file; nothing: it is content."""
         from fairlane.store.sqlite.check import problems
 
-        with self._turn, explained(self.path):
-            return problems(self.connection)
+        with self._turn, explained(self.path, self._found_damage):
+            damage = whole.damage(self.connection, self.path)
+            return [f"damaged: {damage}"] if damage else problems(self.connection)
 
     def backup(self, target: Path) -> None:
-        """A consistent copy while others work."""
+        """A consistent copy while others work; a copy of a damaged file is no backup."""
+        self.verify()
         with self._turn, explained(self.path), reachable(target):
             migrate.copy(self.connection, target)
 
     def close(self) -> None:
-        """Nothing more is asked of it."""
-        self.connection.close()
+        """Nothing more is asked of it; a damaged file is left as it is."""
+        if self._damaged:
+            whole.close_unchanged(self.connection, self.path)
+        else:
+            self.connection.close()
+
+    def _found_damage(self) -> None:
+        self._damaged, self._verified = True, False
 
 
-def _refuse_emptied(path: Path) -> None:
-    """An empty file is a new store, unless there are backups of what was in it."""
-    if path.exists() and path.stat().st_size == 0 and backups(path):
-        raise corrupt(path, "it is empty")
+def _refuse(damage: str) -> None:
+    if damage:
+        raise Damaged(damage)
 
 
 def _mark(file: str) -> tuple[int, int] | None:

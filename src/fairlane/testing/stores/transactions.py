@@ -127,6 +127,16 @@ class TransactionCases:
             assert world(reading) == between
         assert store.check() == []
 
+    def test_a_store_that_is_whole_is_not_refused(self, store: Store) -> None:
+        for fully in (True, False):
+            store.verify(fully)
+            with store.write() as writing:
+                write_everything(writing, 10 * fully + 1)
+            store.verify(fully)
+        with store.sharing():
+            put(store, ready("a", 50))
+        store.verify()
+
     def test_an_undone_task_can_be_inserted(self, store: Store) -> None:
         with undone(store) as writing:
             writing.insert([ready("a", 1)])
