@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -107,6 +108,17 @@ def test_doctor_finds_damage_and_never_overwrites(home):
     assert said.code == 1
     assert "backups" in said.document["error"]["hint"]
     assert store.read_bytes() == b"not a database" * 1000
+
+
+def test_a_store_elsewhere_has_its_backups_beside_it(home, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    store = tmp_path / "elsewhere" / "mine.db"
+    url = f"sqlite:{store}"
+    home.ask("--db", url, "add", "x")
+    backup = home.ask("--db", url, "backup")["backup"]
+    assert Path(backup).parent == store.parent / "backups"
+    store.write_bytes(b"")
+    assert backup in home.error("--db", url, "add", "y")["hint"]
 
 
 def test_doctor_finds_counts_that_do_not_fit(home):

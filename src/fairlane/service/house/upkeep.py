@@ -29,7 +29,7 @@ def backup(desk: Desk, target: Path | None = None) -> dict[str, Any]:
     store: Copied = desk.store  # type: ignore[assignment]  # the only store that there is, is one
     if target is None:
         stamp = to_datetime(desk.now()).astimezone(UTC).strftime("%Y%m%d-%H%M%S")
-        folder = desk.home / "backups"
+        folder = store.path.absolute().parent / "backups"  # where a damaged one is looked up
         folder.mkdir(mode=0o700, exist_ok=True)
         target = free_name(folder / f"{store.path.stem}-{stamp}.db")
     elif target.is_dir():
