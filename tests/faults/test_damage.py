@@ -15,7 +15,7 @@ import pytest
 from fairlane.app import STORE_FILE
 from fairlane.cli import main
 from fairlane.store.sqlite.store import SqliteStore
-from tests.acceptance.commands import ROOT
+from tests.acceptance.commands import ROOT, fairlane
 from tests.faults.damage import DAMAGES, build, is_damaged
 
 pytestmark = pytest.mark.slow
@@ -156,6 +156,16 @@ def test_an_index_that_does_not_fit_is_refused_by_whoever_serves(copies, call):
         code, document, _ = call(home, *words)
         assert (code, document["error"]["code"]) == (1, "corrupt")
     assert not (home / "server.json").exists()
+
+
+def test_a_daemon_that_does_not_come_up_names_the_backup(copies):
+    home = copies.home("detached", "zeros 1")
+    said = fairlane("--home", home, "--json", "up", "--detach", "--no-server")
+    assert said.code == 1
+    error = said.document["error"]
+    assert f"the daemon did not come up: {home / STORE_FILE} is damaged" in error["message"]
+    assert backup_of(home) in error["hint"]
+    assert "daemon.log" in error["hint"]
 
 
 # A store that is whole is never called damaged

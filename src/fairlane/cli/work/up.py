@@ -138,11 +138,14 @@ def _detach(call: Call, more: list[str]) -> int:
         if process.poll() is not None:
             break
         pause.wait(0.05)
-    raise FairlaneError(_last_words(home), f"Its log is {home / 'daemon.log'}.", "not_up")
+    message, hint = _last_words(home)
+    raise FairlaneError(message, f"{hint}Its log is {home / 'daemon.log'}.", "not_up")
 
 
-def _last_words(home: Path) -> str:
-    lines = (home / "daemon.log").read_text(encoding="utf-8", errors="replace").splitlines()
-    said = [line for line in lines if line and not line.startswith("hint: ")]
-    last = said[-1].removeprefix("error: ") if said else "it said nothing"
-    return f"the daemon did not come up: {last}"
+def _last_words(home: Path) -> tuple[str, str]:
+    """What a daemon said before it ended, and what it advised."""
+    text = (home / "daemon.log").read_text(encoding="utf-8", errors="replace")
+    lines = [line for line in text.splitlines() if line] or ["it said nothing"]
+    hint = f"{lines[-1].removeprefix('hint: ')} " if lines[-1].startswith("hint: ") else ""
+    said = next(line for line in reversed(lines) if not line.startswith("hint: "))
+    return f"the daemon did not come up: {said.removeprefix('error: ')}", hint
