@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -16,6 +15,7 @@ import pytest
 
 from fairlane.settings import Settings
 from tests.acceptance.commands import ROOT, fairlane
+from tests.waiting import LIMIT_SECONDS
 
 
 def files(folder):
@@ -190,9 +190,20 @@ def test_stats_are_drawn(home, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_events_are_followed_a_document_a_line(tmp_path):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_events_are_followed_a_document_a_line_until_a_signal(tmp_path, number, code):
+    """Even if whoever started the command ignores signals, as `nohup` and many a CI do."""
     home = tmp_path / "home"
-    words = [sys.executable, "-m", "fairlane", "--home", str(home)]
+    words = [
+        "sh",
+        "-c",
+        "trap '' HUP INT TERM; exec \"$@\"",
+        "sh",
+        sys.executable,
+        "-m",
+        "fairlane",
+    ]
+    words += ["--home", str(home)]
     environment = {"PYTHONPATH": str(ROOT / "src"), "HOME": "/nonexistent"}
     fairlane("--home", home, "add", "x", "--id", "a")
     process = subprocess.Popen(
@@ -200,13 +211,17 @@ def test_events_are_followed_a_document_a_line(tmp_path):
         stdout=subprocess.PIPE, env=environment, text=True,
     )  # fmt: skip
     assert process.stdout is not None
-    first = json.loads(process.stdout.readline())
-    assert (first["schema"], first["kind"], first["task"]) == ("fairlane/1", "added", "a")
-    fairlane("--home", home, "add", "x", "--id", "b")
-    assert json.loads(process.stdout.readline())["task"] == "b"
-    os.kill(process.pid, signal.SIGTERM)
-    assert process.wait(10) == 143
-    process.stdout.close()
+    try:
+        first = json.loads(process.stdout.readline())
+        assert (first["schema"], first["kind"], first["task"]) == ("fairlane/1", "added", "a")
+        fairlane("--home", home, "add", "x", "--id", "b")
+        assert json.loads(process.stdout.readline())["task"] == "b"
+        process.send_signal(number)
+        assert process.wait(LIMIT_SECONDS) == code
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 @pytest.mark.slow

@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -16,6 +18,7 @@ from fairlane.model.instant import parse_instant
 from tests.acceptance.commands import Said, fairlane
 from tests.acceptance.queue_home import START, Home
 from tests.afar.served import ENV, serving
+from tests.waiting import LIMIT_SECONDS
 
 pytest.importorskip("uvicorn")
 pytestmark = pytest.mark.slow
@@ -169,13 +172,16 @@ def test_where_the_url_may_stand_and_what_a_bad_token_says(served, capsys, monke
     assert "FAIRLANE_TOKEN" in said.err
 
 
-def following(*words: str, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-u", "-m", "fairlane", *words],
-        env=ENV | environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+@contextmanager
+def following(*words: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """A command that goes on; it does not outlive the block."""
+    command = [sys.executable, "-u", "-m", "fairlane", *words]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=ENV | environment, stdout=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_events_and_logs_are_followed_there_too(tmp_path):
@@ -189,7 +195,7 @@ def test_events_and_logs_are_followed_there_too(tmp_path):
             lease = queue.lease(worker="box")["leases"][0]["lease"]
             assert "leased" in seen.stdout.readline()
             os.kill(seen.pid, signal.SIGINT)
-            assert seen.wait(20) == 130
+            assert seen.wait(LIMIT_SECONDS) == 130
         log = home / "runs" / "a" / "1" / "stdout.log"
         log.parent.mkdir(parents=True)
         log.write_text("first\n")
@@ -200,7 +206,7 @@ def test_events_and_logs_are_followed_there_too(tmp_path):
                 held.write("zweite \x1bü\n".encode())
             assert seen.stdout.readline() == "zweite \\x1bü\n"
             queue.complete(lease)
-            assert seen.wait(20) == 0
+            assert seen.wait(LIMIT_SECONDS) == 0
 
 
 def test_a_page_of_a_log_ends_with_a_whole_letter(tmp_path):

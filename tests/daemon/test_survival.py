@@ -196,6 +196,17 @@ def test_a_stop_that_comes_before_the_start_is_not_forgotten(world: World) -> No
     assert done.stdout.split() == [b"2", b"stop"]
 
 
+def test_an_agent_ignores_no_signal_that_its_daemon_was_started_to_ignore(world: World) -> None:
+    """As under `nohup`, or from a shell without job control."""
+    file = world.marks / "ignored"
+    world.add({"id": "a", "command": ["sh", "-c", f'grep SigIgn /proc/self/status > "{file}"']})
+    words = ["-m", "fairlane", "--home", str(world.home), "run", "--until-idle"]
+    shell = "trap '' HUP INT QUIT TERM USR1 USR2 CHLD TSTP; exec \"$@\""
+    subprocess.run(["sh", "-c", shell, "sh", sys.executable, *words], check=True)
+    assert world.statuses()["a"] == "done"
+    assert int(file.read_text().split()[1], 16) == 0
+
+
 def test_a_full_disk_in_the_run_folder_loses_words_but_no_end(world: World) -> None:
     with small_disk(world.home / "runs", "128k"):
         world.add({"id": "a", "command": ["sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' 'x'"]})

@@ -184,6 +184,7 @@ def main() -> NoReturn:
     """The console script."""
     gc.set_threshold(OBJECTS_MANY)  # a command is over before there is anything to collect
     signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # under `nohup` Python leaves it out
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()

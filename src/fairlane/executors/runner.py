@@ -181,6 +181,7 @@ class Runner:
             given = os.fdopen(os.memfd_create("prompt"), "w+b")
             given.write(words.encode())
             given.seek(0)
+        ignore_nothing()
         return subprocess.Popen(
             self.orders["argv"], cwd=self.orders["cwd"], env=self.orders["env"], stdin=given,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
@@ -281,6 +282,16 @@ class Runner:
         assert self.agent is not None
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.agent.pid, number)
+
+
+def ignore_nothing() -> None:
+    """An agent inherits what is ignored here, but no handler; `nohup` must not keep it from a stop.
+
+    `Popen` itself restores the two that Python ignores.
+    """
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: None)
 
 
 def sweep(group: int, marker: str) -> None:
@@ -387,7 +398,7 @@ def main() -> int:
     if os.path.lexists(os.path.join(folder, REVOKED)):
         return 3  # whoever gave the orders died, and who came after did not see this runner
     signal.signal(signal.SIGTERM, lambda number, frame: runner.stop("stop"))
-    for number in (signal.SIGINT, signal.SIGHUP):  # not ignored: the agent would inherit that
+    for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, frame: None)
     ended = runner.run()
     times = {"started_at": runner.started_at, "ended_at": time.time_ns() // 1000}
