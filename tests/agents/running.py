@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from dataclasses import dataclass, field, replace
@@ -15,6 +17,7 @@ from fairlane.agents.adapter import Agent, Launch, Seen, Verdict, launch_of, par
 from fairlane.agents.catalog import shipped
 from fairlane.clock import SystemClock
 from fairlane.model.task import Task
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
     from fairlane.lifecycle.usage import Tokens
     from tests.agents.model_api import ModelApi
 
-RUN_SECONDS = 90
+#: How long an attempt may take beside others on a busy machine.
+RUN_SECONDS = 300.0
 
 
 @dataclass
@@ -35,6 +39,7 @@ class Runner:
     home: Path
     permissions: str = "edit"
     env: dict[str, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)  # printed so far
     seen: list[Seen] = field(default_factory=list)
     stderr: str = ""
 
@@ -57,6 +62,7 @@ class Runner:
         quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_MAX_RETRIES": "1"}
         keys = {"ANTHROPIC_API_KEY": "none", "FAKE_KEY": "none"}
         whole = {"PATH": path, "HOME": str(self.home), "ANTHROPIC_BASE_URL": self.api.url}
+        whole["TMPDIR"] = temporary_beside(self.home)
         return whole | dict(launch.env) | quiet | keys | self.env
 
     def run(
@@ -70,29 +76,58 @@ class Runner:
         """The verdict on one attempt."""
         launch = self.launch(prompt, session)
         parser = parser_for(self.agent(), baseline)
-        self.seen = []
-        process = subprocess.Popen(
-            launch.argv,
-            env=self.environment(launch),
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        if meanwhile is not None:
-            threading.Thread(target=meanwhile, args=(process, launch), daemon=True).start()
-        try:
-            told, self.stderr = process.communicate(launch.stdin, timeout=RUN_SECONDS)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-        for line in told.splitlines():
+        self.lines, self.seen = [], []
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
+            process = subprocess.Popen(
+                launch.argv, env=self.environment(launch), cwd=folder, start_new_session=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+            )  # fmt: skip
+            threads = [threading.Thread(target=self._listen, args=(process, launch))]
+            if meanwhile is not None:
+                threads.append(threading.Thread(target=meanwhile, args=(process, launch)))
+            for thread in threads:
+                thread.start()
+            try:
+                process.wait(RUN_SECONDS)
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                for thread in threads:
+                    thread.join()
+            errors.seek(0)
+            self.stderr = errors.read()
+        for line in self.lines:
             self.seen += parser.line(line)
         code = process.returncode
         exited, killed = (None, -code) if code < 0 else (code, None)
         return parser.verdict(exited, killed, self.stderr, SystemClock().now())
+
+    def _listen(self, process: subprocess.Popen[str], launch: Launch) -> None:
+        """Give it its input, and take every line as it comes."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(BrokenPipeError), process.stdin:
+            process.stdin.write(launch.stdin or "")
+        with process.stdout:
+            for line in process.stdout:
+                self.lines.append(line.rstrip("\n"))
+
+
+def temporary_beside(home: Path) -> str:
+    """A folder for temporary files, beside a home folder.
+
+    In a home below the folder for temporary files codex makes no program for its sandbox, and where
+    bubblewrap is installed its commands then fail.
+    """
+    folder = home.parent / "temporary"
+    folder.mkdir(exist_ok=True)
+    return str(folder)
+
+
+def gives_namespaces() -> bool:
+    """Whether this kernel or container gives a sandbox what it needs."""
+    words = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "true"]
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
 def stop(process: subprocess.Popen[str], launch: Launch) -> None:
@@ -112,9 +147,8 @@ def stop(process: subprocess.Popen[str], launch: Launch) -> None:
 
 def left_over(*texts: str) -> list[str]:
     """What still runs when a program has had time to end what it started."""
-    ends = time.monotonic() + 10
-    while processes_with(*texts) and time.monotonic() < ends:
-        time.sleep(0.1)
+    with contextlib.suppress(AssertionError):
+        until(lambda: not processes_with(*texts))
     return processes_with(*texts)
 
 

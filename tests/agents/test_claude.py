@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from functools import partial
 
 import pytest
@@ -22,9 +21,12 @@ from tests.agents.model_api import (
     say,
     use,
 )
-from tests.agents.running import left_over, stop
+from tests.agents.running import left_over, processes_with, stop
+from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1000)]
+#: The command line of what the tool runs.
+SLEEP = "sleep\0" + "71.5"
 ONE = Tokens(INPUT, OUTPUT, CACHE_READ, CACHE_WRITE)
 
 
@@ -128,9 +130,10 @@ def test_without_an_account_the_pool_is_paused(runner_of, repository):
 )
 def test_a_stop_leaves_nothing_behind(runner_of, repository, script):
     def soon(process, launch):
-        api.asked.wait(30)
-        time.sleep(2)
+        until(lambda: runner.lines and api.asked.is_set() and (hangs or processes_with(SLEEP)))
         stop(process, launch)
+
+    hangs = script == (HANG,)
 
     with ModelApi(*script) as api:
         runner = runner_of("claude", api)
@@ -138,7 +141,7 @@ def test_a_stop_leaves_nothing_behind(runner_of, repository, script):
         verdict = runner.run(repository, meanwhile=soon)
     assert verdict.outcome is Outcome.FAILED
     assert verdict.session is not None
-    assert not left_over(str(repository), "sleep\0" + "71.5")
+    assert not left_over(str(repository), SLEEP)
 
 
 @pytest.mark.parametrize("permissions", ["read", "edit"])

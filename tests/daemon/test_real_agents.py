@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fairlane.service import whys
 from tests.agents import conftest as installed
 from tests.agents.model_api import (
     CACHE_READ,
@@ -24,6 +25,7 @@ from tests.agents.model_api import (
     say,
     use,
 )
+from tests.agents.running import gives_namespaces, temporary_beside
 from tests.daemon.world import World, until
 from tests.workspaces.yard import git, look, make_repository
 
@@ -40,6 +42,7 @@ slots = 8
 [agents.claude.env]
 PATH = "{path}"
 HOME = "{home}"
+TMPDIR = "{temporary}"
 ANTHROPIC_BASE_URL = "{url}"
 ANTHROPIC_API_KEY = "none"
 CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1"
@@ -49,6 +52,7 @@ model = "m1"
 [agents.codex.env]
 PATH = "{path}"
 HOME = "{home}"
+TMPDIR = "{temporary}"
 FAKE_KEY = "none"
 """
 CODEX = """
@@ -88,7 +92,8 @@ def settle_in(world: World, programs: Path, tmp_path: Path) -> Callable[[ModelAp
 
     def settled(api: ModelApi) -> World:
         path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-        world.settings(SETTINGS.format(path=path, home=home, url=api.url))
+        places = {"path": path, "home": home, "temporary": temporary_beside(home)}
+        world.settings(SETTINGS.format(**places, url=api.url))
         (home / ".codex" / "config.toml").write_text(CODEX.format(url=api.url))
         return world
 
@@ -117,7 +122,7 @@ def test_four_of_each_in_two_repositories(
     assert set(world.statuses().values()) == {"done"}, world.statuses()
     assert {name: look(folder) for name, folder in repos.items()} == before
     for agent in AGENTS:
-        if agent == "codex" and not works_in_a_sandbox(api):
+        if agent == "codex" and not gives_namespaces():
             pytest.skip("claude did its part, but this kernel gives codex no sandbox")
         for number, project in enumerate(("web", "api", "web", "api")):
             name = f"{agent}-{number}"
@@ -129,13 +134,6 @@ def test_four_of_each_in_two_repositories(
         assert stats[project]["tokens"] >= 4 * 2 * (INPUT + OUTPUT)
         assert stats[project]["usd"] > 0
     assert world.processes() == []
-
-
-def works_in_a_sandbox(api: ModelApi) -> bool:
-    """Whether codex could run its tools; some kernels and containers refuse namespaces to it."""
-    given = [item for request in api.requests for item in request.get("input", ())]
-    told = [str(item) for item in given if item.get("type") == "function_call_output"]
-    return not any("sandbox" in text.lower() for text in told)
 
 
 def check_usage(agent: str, attempts: list[dict[str, Any]]) -> None:
@@ -161,7 +159,8 @@ def test_a_throttle_cools_the_pool_and_costs_no_attempt(
         world.up()
         until(lambda: [each.outcome for each in world.attempts("t1")][:1] == ["throttled"], SECONDS)
         add(world, agent, "t2")
-        held = world.fairlane("why", "t2")["holds"]
+        with world.desk() as desk:
+            held = whys.why(desk, "t2")["holds"]
         until(lambda: set(world.statuses().values()) == {"done"}, SECONDS)
     assert [hold["code"] for hold in held] == ["cooldown"]
     assert [each.outcome for each in world.attempts("t1")] == ["throttled", "succeeded"]
