@@ -13,7 +13,7 @@ from fairlane.notify.send import send, signature
 from fairlane.settings import NotifyRule
 from tests.daemon.world import World
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.slow
 
 
 def told_by(path: Path) -> list[dict[str, object]]:

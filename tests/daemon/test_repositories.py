@@ -13,7 +13,7 @@ from fairlane.executors.process import reap
 from tests.daemon.world import World, is_zombie, until
 from tests.workspaces.yard import commit, git, look, make_repository
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -267,7 +267,7 @@ def test_cleaning_leaves_alone_where_somebody_works_and_goes_on_after_a_refusal(
     world.run()
     git(repositories["web"], "worktree", "lock", str(world.home / "worktrees" / "web" / "locked"))
     world.fairlane("project", "set", "api", "--workspace", "w1")
-    world.add({"project": "api", **world.marking("busy", 60)})
+    world.add({"project": "api", **world.marking("busy", 3600)})
     world.up()
     world.started("busy")
     world.fairlane("project", "set", "api", "--workspace", "w2")

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ import pytest
 from tests.conformance.samples.beads import STAND_IN, bead
 from tests.daemon.world import World, is_zombie, until, wait_for
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
+pytestmark = pytest.mark.slow
 
 
 DEMO = """agent = "demo"
@@ -43,13 +42,11 @@ def append(path: Path, **row: Any) -> None:
 def test_a_line_in_a_file_becomes_a_task_without_a_command(world: World) -> None:
     file = world.home / "tasks.jsonl"
     append(file, id="first")
-    world.settings(source(type="jsonl", path="tasks.jsonl"))
+    world.settings(source(type="jsonl", path="tasks.jsonl", every="1h"))
     world.up()
     until(lambda: world.statuses().get("first") == "done")
-    began = monotonic()
     append(file, id="second")
     until(lambda: world.statuses().get("second") == "done")
-    assert monotonic() - began < 5
     world.fairlane("pause")
     append(file, id="third")
     until(lambda: world.statuses().get("third") == "queued")
@@ -63,26 +60,25 @@ def test_a_line_in_a_file_becomes_a_task_without_a_command(world: World) -> None
 
 def test_a_source_that_hangs_stalls_no_cycle_and_no_shutdown(world: World) -> None:
     pids = world.home / "pids"
-    script = f'echo $$ >> "{pids}"; sleep 60 & echo $! >> "{pids}"; wait'
+    script = f'echo $$ >> "{pids}"; sleep 3600 & echo $! >> "{pids}"; wait'
     world.settings(source(type="github", command=["sh", "-c", script], every="1s"))
     world.up()
     until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
-    began = monotonic()
     world.add({"id": "a", "command": ["true"]})
     until(lambda: world.statuses()["a"] == "done")
-    assert monotonic() - began < 5
-    began = monotonic()
     world.fairlane("down")
-    assert monotonic() - began < 8
     for pid in map(int, pids.read_text().split()):
-        until(partial(is_zombie, pid), 5)
+        until(partial(is_zombie, pid))
+    kinds = {row["kind"] for row in world.fairlane("events")["events"]}
+    assert "succeeded" in kinds
+    assert "source_failed" not in kinds  # nobody waited until the source had used up its time
 
 
 #: Stands in for `bd`, which is not installed here: it lists one bead, and hangs when it is told.
 BD = """
 case "$1" in
   list|ready) echo '[{"id": "a", "title": "A", "status": "open"}]' ;;
-  *) echo $$ >> "PIDS"; sleep 60 & echo $! >> "PIDS"; wait ;;
+  *) echo $$ >> "PIDS"; sleep 3600 & echo $! >> "PIDS"; wait ;;
 esac
 """
 
@@ -96,12 +92,10 @@ def test_a_source_that_hangs_when_it_is_told_is_in_nobodys_way(world: World) -> 
     until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
     world.add({"id": "b", "command": ["true"]})
     until(lambda: world.statuses() == {"a": "done", "b": "done"})
-    began = monotonic()
-    world.fairlane("down")
-    assert monotonic() - began < 10
+    world.fairlane("down")  # it gives up after two minutes, the source after ten
     told = pids.read_text().split()
     for pid in map(int, told):
-        until(partial(is_zombie, pid), 5)
+        until(partial(is_zombie, pid))
     assert pids.read_text().split() == told  # and no other was started on the way out
 
 
@@ -167,7 +161,7 @@ Notes:
 class Cards:
     """A repository of cards on which the demo agent works."""
 
-    def __init__(self, world: World, *names: str, seconds: float = 1.5) -> None:
+    def __init__(self, world: World, *names: str, seconds: float = 0.1) -> None:
         self.root = world.home / "cards"
         self.folder = self.root / "phase-1-fences" / "backlog"
         self.folder.mkdir(parents=True)
@@ -204,12 +198,17 @@ class Cards:
 
 def test_a_card_follows_its_task_and_nothing_else_of_it_changes(world: World) -> None:
     cards = Cards(world, "fence")
+    go = world.marks / "go"
+    work = ["sh", "-c", f'while ! test -e "{go}"; do sleep 0.05; done']
+    with (world.home / "fairlane.toml").open("a") as settings:
+        settings.write(f'[agents.demo]\nparser = "plain"\nargv = {json.dumps(work)}\n')
     world.fairlane("pause")
     world.up()
     until(lambda: cards.status("fence") == "queued")
     world.fairlane("resume")
     until(lambda: cards.status("fence") == "running")
     assert list(world.statuses().values()) in (["leased"], ["running"])
+    go.touch()
     until(lambda: cards.status("fence") == "succeeded")
     world.fairlane("down")
     assert cards.history("fence") == ["queued", "running", "succeeded"]
@@ -250,7 +249,7 @@ def test_beads_are_claimed_and_closed_in_their_order(world: World) -> None:
 
 
 def test_run_asks_once_at_its_start_and_tells_as_it_goes(world: World) -> None:
-    cards = Cards(world, "fence", "gate", seconds=0.1)
+    cards = Cards(world, "fence", "gate")
     document = world.run()
     assert document["ended"] == 2
     for name in ("fence", "gate"):
@@ -275,7 +274,6 @@ def test_sync_cancels_what_was_closed_before_it_started(world: World) -> None:
     assert cards.status("gate") == "canceled"  # the person's word stays
 
 
-@pytest.mark.timeout(180)
 def test_a_kill_during_write_back_leaves_cards_whole_and_is_made_up_for(world: World) -> None:
     names = [f"card-{number:02}" for number in range(12)]
     cards = Cards(world, *names, seconds=0.05)

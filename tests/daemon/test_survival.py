@@ -16,7 +16,7 @@ from fairlane.executors.runner import REVOKED
 from tests.daemon.world import World, until, wait_for
 from tests.faults.places import small_disk
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 
 def test_ten_kills_of_the_daemon_lose_nothing_and_double_nothing(world: World) -> None:
@@ -41,7 +41,7 @@ def test_ten_kills_of_the_daemon_lose_nothing_and_double_nothing(world: World) -
 
 def test_a_daemon_that_is_down_longer_than_the_lease_loses_nothing(world: World) -> None:
     world.policy('lease.ttl = "1s"\ncaps.all = 2\n')
-    world.add(world.marking("a", 4.0), world.marking("b", 4.0), world.marking("c", 0.1))
+    world.add(world.waiting("a"), world.waiting("b"), world.marking("c", 0.1))
     pid = world.up()
     world.started("a")
     world.started("b")
@@ -51,6 +51,7 @@ def test_a_daemon_that_is_down_longer_than_the_lease_loses_nothing(world: World)
         until(lambda: desk.now() > expires)
     assert world.reclaim()["reclaimed"] == []  # their processes live
     assert world.fairlane("lease")["leases"] == []  # and cap all is full
+    world.let_go("a", "b")
     world.run()
     assert set(world.statuses().values()) == {"done"}
     assert world.mark_counts() == {"start": 3, "end": 3}
@@ -58,26 +59,28 @@ def test_a_daemon_that_is_down_longer_than_the_lease_loses_nothing(world: World)
 
 def test_a_stopped_daemon_goes_on_where_it_was(world: World) -> None:
     world.policy('lease.ttl = "1s"\ncaps.all = 2\n')
-    world.add(world.marking("a", 6.0))
+    world.add(world.waiting("a"))
     pid = world.up()
     world.started("a")
-    os.kill(pid, signal.SIGSTOP)
+    world.freeze(pid)
     expires = world.attempts("a")[0].expires_at
     with world.desk() as desk:
         until(lambda: desk.now() > expires)
     assert world.reclaim()["reclaimed"] == []
     os.kill(pid, signal.SIGCONT)
+    world.let_go("a")
     until(lambda: world.statuses()["a"] == "done")
     assert len(world.attempts("a")) == 1
 
 
 def test_down_and_up_in_the_middle_of_running_agents(world: World) -> None:
-    world.add(world.marking("a", 2.0))
+    world.add(world.waiting("a"))
     world.up()
     world.started("a")
     world.fairlane("down")
     assert world.statuses()["a"] == "running"
     world.up()
+    world.let_go("a")
     until(lambda: world.statuses()["a"] == "done")
     assert [each.outcome for each in world.attempts("a")] == ["succeeded"]
 
@@ -102,7 +105,7 @@ def test_a_killed_runner_costs_one_lost_attempt_and_leaves_no_agent(world: World
 
 def test_a_killed_agent_has_failed(world: World) -> None:
     world.policy("retry.max_attempts = 1\n")
-    world.add(world.marking("a", 60))
+    world.add(world.marking("a", 3600))
     world.up()
     world.started("a")
     os.killpg(world.runner("a")["agent_pid"], signal.SIGKILL)
@@ -112,7 +115,7 @@ def test_a_killed_agent_has_failed(world: World) -> None:
 
 def test_cancel_stops_what_ignores_every_polite_signal(world: World) -> None:
     world.settings('[worker]\nslots = 4\n[agents.shell]\nstop = ["300ms", "300ms"]\n')
-    world.add(world.marking("a", 60, more="trap '' INT TERM; sleep 60 & "))
+    world.add(world.marking("a", 3600, more="trap '' INT TERM; sleep 3600 & "))
     world.up()
     world.started("a")
     world.fairlane("cancel", "a")
@@ -128,7 +131,7 @@ def test_what_an_agent_leaves_behind_is_swept(world: World) -> None:
 
 
 def test_down_with_stop_agents_gives_the_work_back(world: World) -> None:
-    world.add(world.marking("a", 60), world.marking("b", 60))
+    world.add(world.marking("a", 3600), world.marking("b", 3600))
     world.up()
     world.started("a")
     world.started("b")
@@ -140,7 +143,7 @@ def test_down_with_stop_agents_gives_the_work_back(world: World) -> None:
 
 def test_a_stopped_agent_past_its_lease_is_not_lost(world: World) -> None:
     world.policy('lease.ttl = "1s"\n')
-    world.add(world.marking("a", 1.0))
+    world.add(world.waiting("a"))
     world.up()
     world.started("a")
     group = world.runner("a")["agent_pid"]
@@ -148,6 +151,7 @@ def test_a_stopped_agent_past_its_lease_is_not_lost(world: World) -> None:
     first = world.attempts("a")[0].expires_at
     until(lambda: world.attempts("a")[0].expires_at > first)
     os.killpg(group, signal.SIGCONT)
+    world.let_go("a")
     until(lambda: world.statuses()["a"] == "done")
     assert len(world.attempts("a")) == 1
 

@@ -23,12 +23,13 @@ def tmux(*words: str) -> str:
 def test_an_attempt_in_a_session_can_be_watched_and_ends_as_usual(world: World) -> None:
     world.settings('[worker]\nexecutor = "tmux"\n')
     name = f"watched-{world.home.parent.name[-12:]}".replace("_", "-")
-    world.add(world.marking(name, 2.0, more="echo look here;"))
+    world.add(world.waiting(name, more="echo look here;"))
     world.up()
     world.started(name)
     session = f"fairlane-{name}-1"
     assert session in tmux("ls")
     until(lambda: "look here" in tmux("capture-pane", "-p", "-t", session))
+    world.let_go(name)
     until(lambda: world.statuses()[name] == "done")
     until(lambda: session not in tmux("ls"))
     log = world.home / "runs" / name / "1" / "stdout.log"

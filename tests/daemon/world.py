@@ -8,10 +8,10 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 from fairlane.app import open_desk
@@ -19,18 +19,10 @@ from fairlane.executors.runner import marked
 from fairlane.service import leases, tasks
 from fairlane.service.desk import Desk
 from fairlane.store.base import Filter
+from tests.waiting import LIMIT_SECONDS, until
 
-WAIT_SECONDS = 60.0
+__all__ = ["World", "is_zombie", "until", "wait_for"]
 _ENDS = ("succeeded", "failed", "launch_failed", "lost", "throttled", "environment", "released")
-
-
-def until(what: Callable[[], Any], seconds: float = WAIT_SECONDS) -> Any:
-    """Wait for something to be so; the value that says so."""
-    end = monotonic() + seconds
-    while not (found := what()):
-        assert monotonic() < end, "it did not happen in time"
-        sleep(0.02)
-    return found
 
 
 def wait_for(seconds: float) -> None:
@@ -46,7 +38,7 @@ class World:
         self.home = home
         self.marks = home / "marks"
         self.marks.mkdir(parents=True)
-        self.seconds = WAIT_SECONDS  # that a command may take
+        self.seconds = LIMIT_SECONDS  # that a command may take
         self.policy('retry.base = "1s"\nretry.jitter = 0\nbreaker.half_open_after = "none"\n')
         self.settings("[worker]\nslots = 10\n")
 
@@ -74,6 +66,15 @@ class World:
         script = f'echo start $$ >> "{mark}"; {more} sleep {seconds}; echo end $$ >> "{mark}"'
         return {"id": name, "command": ["sh", "-c", script]}
 
+    def waiting(self, name: str, more: str = "") -> dict[str, Any]:
+        """A task that marks its start and runs until `let_go`."""
+        wait = f'while ! test -e "{self.marks / name}.go"; do sleep 0.05; done;'
+        return self.marking(name, 0, more + wait)
+
+    def let_go(self, *names: str) -> None:
+        for name in names:
+            (self.marks / f"{name}.go").touch()
+
     def fairlane(self, *words: str) -> dict[str, Any]:
         """One command in a process of its own; its document."""
         done = subprocess.run(
@@ -93,6 +94,12 @@ class World:
     def kill(self, pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
         until(lambda: not Path(f"/proc/{pid}").exists() or is_zombie(pid))
+
+    def freeze(self, pid: int) -> None:
+        """Stop a process at a moment when it holds no lock of the store."""
+        with self.desk() as desk, desk.store.write():
+            os.kill(pid, signal.SIGSTOP)
+            until(lambda: {state(each) for each in Path(f"/proc/{pid}/task").iterdir()} == {"T"})
 
     def statuses(self) -> dict[str, str]:
         with self.desk() as desk, desk.store.read() as reading:
@@ -151,8 +158,13 @@ class World:
 
 
 def is_zombie(pid: int) -> bool:
+    return state(Path(f"/proc/{pid}")) in "ZX"
+
+
+def state(folder: Path) -> str:
+    """The letter by which the kernel tells what a process or thread does; X: it is gone."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+        text = (folder / "stat").read_text(encoding="ascii", errors="replace")
     except OSError:
-        return True
-    return text.rpartition(")")[2].split()[0] in "ZX"
+        return "X"
+    return text.rpartition(")")[2].split()[0]
