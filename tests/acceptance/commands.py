@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.waiting import LIMIT_SECONDS
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
@@ -36,7 +38,7 @@ def fairlane(*arguments: object, text: str = "", **environment: str) -> Said:
         capture_output=True,
         cwd=ROOT,
         env=clean | environment,
-        timeout=60,
+        timeout=LIMIT_SECONDS,
         check=False,
     )
     return Said(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.acceptance.commands import ROOT
+from tests.waiting import LIMIT_SECONDS
 
 
 @pytest.fixture(autouse=True)
@@ -227,7 +228,7 @@ def test_two_callers_add_and_drain_at_the_same_time(home):
     words = [sys.executable, "-c", program, str(home.folder)]
     environment = {"PYTHONPATH": str(ROOT / "src"), "HOME": "/nonexistent"}
     both = [subprocess.Popen([*words, name], env=environment) for name in ("w1", "w2")]
-    assert [each.wait(60) for each in both] == [0, 0]
+    assert [each.wait(LIMIT_SECONDS) for each in both] == [0, 0]
     flying = most = 0
     for event in home.ask("events", "--after", 0)["events"]:
         flying += {"leased": 1, "succeeded": -1}.get(event["kind"], 0)

@@ -18,6 +18,7 @@ from fairlane.policy import schema
 from fairlane.service.plans import plan_scenario
 from fairlane.service.scenario import check, expect, parse, read, tasks, world
 from tests.acceptance.commands import ROOT
+from tests.waiting import LIMIT_SECONDS
 
 DOCUMENTS = [
     "README.md", "docs/quickstart.md", "docs/policies.md", "docs/embedding.md", "docs/operating.md",
@@ -65,7 +66,7 @@ def shell(tmp_path):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=LIMIT_SECONDS,
             check=False,
         )
         return done.stdout.rstrip().replace(str(home), HOME_SHOWN)

@@ -10,13 +10,14 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.waiting import LIMIT_SECONDS
+
 if TYPE_CHECKING:
     from mcp import Client
 
 ROOT = Path(__file__).parents[2]
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT / "src")}
 ENV |= {"USER": "ana"}
-END_SECONDS = 10
 
 
 @contextmanager
@@ -35,7 +36,7 @@ def serving(home: Path, *before: str) -> Iterator[str]:
         finally:
             server.stdin.close()
             try:
-                server.wait(END_SECONDS)
+                server.wait(LIMIT_SECONDS)
             except subprocess.TimeoutExpired:
                 server.kill()
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.commands import ROOT, Said, fairlane
+from tests.waiting import LIMIT_SECONDS
 
 #: Runs a command with another patience than half a minute.
 IMPATIENT = """
@@ -73,7 +74,7 @@ def command(*arguments: object, code: str | None = None, file_bytes: int | None 
         cwd=ROOT,
         env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT / "src")},
         preexec_fn=limit,
-        timeout=60,
+        timeout=LIMIT_SECONDS,
         check=False,
     )
     return Said(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -157,7 +157,6 @@ class Falling:
         return self.at
 
 
-@pytest.mark.timeout(20)
 def test_waiting_for_work_ends_whatever_the_clock_does(desk):
     desk.clock = Falling()
     assert leases.lease(desk, wait=SECOND // 2)["leases"] == []

@@ -23,6 +23,7 @@ from fairlane.service import decisions, leases, policies, projects, tasks
 from fairlane.store.base import Filter, Store, Writing
 from tests.faults.crowd import POLICY, PROJECTS
 from tests.faults.ledger import events_of, picks_of, violations
+from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parents[2]
 TASKS_PER_SECOND = 8
@@ -144,10 +145,9 @@ def prepare(home: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_a_crowd_keeps_every_promise(tmp_path, record_property):
     prepare(tmp_path / "home")
-    said = crowd(tmp_path / "home", 200, kills=4, seconds=150)
+    said = crowd(tmp_path / "home", 200, kills=4, seconds=2 * LIMIT_SECONDS)
     record_property("told", judge(tmp_path / "home", 200, said))
 
 

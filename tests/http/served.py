@@ -13,10 +13,11 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.waiting import LIMIT_SECONDS
+
 ROOT = Path(__file__).parents[2]
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT / "src")}
 ENV |= {"USER": "ana"}
-END_SECONDS = 15
 
 
 class Reply(NamedTuple):
@@ -70,7 +71,7 @@ class Server:
         assert self._process is not None
         self._process.terminate()
         try:
-            return self._process.wait(END_SECONDS)
+            return self._process.wait(LIMIT_SECONDS)
         finally:
             self._process.kill()
             self._process.wait()
@@ -108,7 +109,7 @@ class Server:
         if isinstance(body, dict):
             body = json.dumps(body).encode()
             sent.setdefault("Content-Type", "application/json")
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_SECONDS)) as connection:
             connection.putrequest(method, path, skip_host="Host" in sent)
             if body is not None and "Transfer-Encoding" not in sent:
                 sent.setdefault("Content-Length", str(len(body)))
@@ -129,7 +130,7 @@ class Server:
 
     def socket(self) -> socket.socket:
         """A connection to write anything to."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT_SECONDS)
 
 
 @contextmanager
@@ -146,7 +147,9 @@ def serving(home: Path, *words: str) -> Iterator[Server]:
 def fairlane(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """One command, to its end."""
     command = [sys.executable, "-m", "fairlane", "--home", str(home), *words]
-    return subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(
+        command, env=ENV, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False
+    )
 
 
 def head(server: Server, method: str, path: str, more: str = "") -> bytes:

@@ -239,7 +239,7 @@ def test_https_needs_no_permission(tmp_path):
     tls = ("--tls-cert", str(cert), "--tls-key", str(key))
     with serving(tmp_path / "home", "--no-page", "--host", "0.0.0.0", *tls) as server:
         trusting = ssl.create_default_context(cafile=str(cert))
-        wire = HTTPSConnection("127.0.0.1", server.port, context=trusting, timeout=20)
+        wire = HTTPSConnection("127.0.0.1", server.port, context=trusting)
         wire.request("GET", server.link.partition(str(server.port))[2])
         assert "; Secure" in (wire.getresponse().headers["set-cookie"] or "")
         wire.close()

@@ -15,8 +15,9 @@ import pytest
 
 from tests.http.listening import Listener, numbers
 from tests.http.served import Server, fairlane, serving
+from tests.waiting import LIMIT_SECONDS
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 LISTENERS, LEASERS, EACH, OWN = 200, 50, 4, 12
 #: What a crowd may leave in memory: queues, frames and buffers of connections.
 GROWTH_BYTES = 64 * 1024 * 1024
@@ -104,7 +105,7 @@ def test_a_crowd_loses_nothing(tmp_path, capsys):
             server.ask("POST", "/tasks", {"tasks": pulled})
             total = 2 * OWN + LEASERS * EACH
             beside = own_work(server, "beside")
-            asked = asyncio.wait_for(crowd(server, total), 150)
+            asked = asyncio.wait_for(crowd(server, total), 2 * LIMIT_SECONDS)
             listeners, done, last = asyncio.run(asked)
             after = server.memory()
         finally:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
 
 from tests.http.served import fairlane
+from tests.waiting import LIMIT_SECONDS, until
 
 pytestmark = pytest.mark.slow
 
@@ -22,14 +22,6 @@ pytestmark = pytest.mark.slow
 def home(tmp_path) -> Iterator[Path]:
     yield tmp_path
     fairlane(tmp_path, "down", "--stop-agents")
-
-
-def soon(true: Callable[[], Any], seconds: float = 20.0) -> Any:
-    until = monotonic() + seconds
-    while not (found := true()):
-        assert monotonic() < until, "it did not happen"
-        sleep(0.02)
-    return found
 
 
 def served(home: Path) -> dict[str, Any] | None:
@@ -49,7 +41,7 @@ def lives(pid: int) -> bool:
 
 
 def ready(url: str) -> bool:
-    connection = HTTPConnection(url.removeprefix("http://"), timeout=10)
+    connection = HTTPConnection(url.removeprefix("http://"), timeout=LIMIT_SECONDS)
     connection.request("GET", "/readyz")
     status = connection.getresponse().status
     connection.close()
@@ -70,7 +62,7 @@ def test_up_and_down(home: Path):
     assert server
     assert (server["url"], server["daemon"]) == (told["url"], told["pid"])
     assert fairlane(home, "add", "--agent", "shell", "--", "true").returncode == 0
-    soon(lambda: '"done"' in fairlane(home, "--json", "show", "t1").stdout)
+    until(lambda: '"done"' in fairlane(home, "--json", "show", "t1").stdout)
     assert fairlane(home, "down").returncode == 0
     assert not lives(server["pid"])
     assert not (home / "server.json").exists()
@@ -80,7 +72,7 @@ def test_a_server_that_dies_is_started_again(home: Path):
     first = up(home) and served(home)
     assert first
     os.kill(first["pid"], signal.SIGKILL)
-    again = soon(lambda: (found := served(home)) and found["pid"] != first["pid"] and found)
+    again = until(lambda: (found := served(home)) and found["pid"] != first["pid"] and found)
     assert ready(again["url"])
     log = (home / "daemon.log").read_text()
     assert "the server ended (-9) and starts again in 1s" in log
@@ -92,7 +84,7 @@ def test_a_server_does_not_outlive_a_daemon_that_was_killed(home: Path):
     server = served(home)
     assert server
     os.kill(told["pid"], signal.SIGKILL)
-    soon(lambda: not lives(server["pid"]))
+    until(lambda: not lives(server["pid"]))
     assert not (home / "server.json").exists()
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.acceptance.commands import ROOT
 from tests.acceptance.test_docs import blocks, commands
+from tests.waiting import LIMIT_SECONDS
 
 pytestmark = pytest.mark.slow
 MARK = "---8<---"
@@ -48,7 +49,7 @@ def test_the_walk_over_http(tmp_path):
         env={"PATH": path, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=LIMIT_SECONDS,
         check=False,
     )
     assert done.stderr == ""

@@ -13,6 +13,7 @@ import pytest
 from fairlane.app import Fairlane
 from fairlane.service.operations.table import OPERATIONS
 from tests.afar.served import ENV, over_http, serving, stdio
+from tests.waiting import LIMIT_SECONDS
 
 pytest.importorskip("mcp")
 pytestmark = pytest.mark.slow
@@ -142,13 +143,13 @@ def test_one_who_waits_keeps_nobody_waiting(tmp_path):
             leased = []
 
             async def wait():
-                result = await client.call_tool("lease", {"limit": 1, "wait": "30s"})
+                result = await client.call_tool("lease", {"limit": 1, "wait": "60s"})
                 leased.extend(result.structured_content["leases"])
 
             two.start_soon(wait)
             assert (await client.call_tool("status", {})).structured_content["queued"]["total"] == 0
             await client.call_tool("add", {"tasks": [{"id": "a"}]})
-            with anyio.fail_after(20):
+            with anyio.fail_after(LIMIT_SECONDS):
                 while not leased:
                     await anyio.sleep(0.05)
             assert leased[0]["task"] == "a"
@@ -174,7 +175,7 @@ def test_standard_output_carries_only_the_protocol_and_it_ends_with_its_input(tm
             server.stdin.write(json.dumps(each) + "\n")
         server.stdin.flush()
         answers = [json.loads(server.stdout.readline()) for _ in range(2)]
-        rest, said = server.communicate(timeout=20)
+        rest, said = server.communicate(timeout=LIMIT_SECONDS)
     assert [each["id"] for each in answers] == [1, 2]
     assert answers[1]["result"]["isError"] is False
     assert (rest, server.returncode) == ("", 0)

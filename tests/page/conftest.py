@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
-from tests.page.windows import House, chromium
+from tests.page.windows import MILLISECONDS, House, chromium
+
+expect.set_options(timeout=MILLISECONDS)
 
 
 @pytest.fixture(scope="module")

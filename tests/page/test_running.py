@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 from fairlane.service import demo
 from tests.http.served import ENV
 from tests.page.windows import House, number, opened, picture
+from tests.waiting import LIMIT_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +45,7 @@ def daemon(home: Path) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(LIMIT_SECONDS)
 
 
 def test_the_demo_moves_without_a_reload(tmp_path, browser):
@@ -57,13 +58,13 @@ def test_the_demo_moves_without_a_reload(tmp_path, browser):
         with daemon(house.home):
             busy = page.locator(".slot.busy").first
             expect(busy.locator("time")).to_have_text(re.compile(r"^\d+s$"))
-            expect(page.locator(".bar.good").first).to_be_attached(timeout=30_000)
+            expect(page.locator(".bar.good").first).to_be_attached()
             expect(number(page, "Done today")).not_to_have_text("0")
             expect(other.locator(".status.done").first).to_be_visible()
             picture(page, "running")
             parked = page.locator("#parked")
-            expect(parked).to_contain_text("Fix the race in checkout", timeout=40_000)
-            expect(number(page, "Done today")).to_have_text("39", timeout=40_000)
+            expect(parked).to_contain_text("Fix the race in checkout")
+            expect(number(page, "Done today")).to_have_text("39")
             expect(number(page, "Parked")).to_have_text("1")
             expect(page.locator(".slot.free")).to_have_count(8)
         assert page.evaluate("window.marker") == "same document"

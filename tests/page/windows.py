@@ -17,8 +17,11 @@ from fairlane.service import leases, tasks
 from fairlane.service.desk import Desk
 from fairlane.service.ending import Report
 from tests.http.served import Server
+from tests.waiting import LIMIT_SECONDS
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+#: How long a browser waits for what must be shown.
+MILLISECONDS = 1000 * LIMIT_SECONDS
 #: Screenshots of this build.
 PICTURES = Path(__file__).parents[2] / "build" / "screenshots"
 DESKTOP = {"width": 1440, "height": 900}
@@ -56,7 +59,7 @@ class House:
         options.setdefault("viewport", DESKTOP)
         options.setdefault("reduced_motion", "reduce")  # whoever waits does not watch
         context = browser.new_context(base_url=base, storage_state=self._cookies, **options)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(MILLISECONDS)
         if self._cookies is None:
             page = context.new_page()
             page.goto(self.server.link)
@@ -109,7 +112,6 @@ class House:
 def opened(context: BrowserContext, path: str = "/") -> Page:
     """A window that has heard from the server; whatever goes wrong in it fails the test."""
     page = context.new_page()
-    page.set_default_timeout(15_000)
     page.on("pageerror", lambda error: pytest.fail(f"{path}: {error}"))
     page.goto(path)
     page.wait_for_selector("#live.on")

@@ -12,6 +12,7 @@ from fairlane.agents.adapter import launch_of, parser_for
 from fairlane.agents.catalog import shipped
 from fairlane.model.task import Outcome, Task
 from tests.unit.agents.transcripts import NOW
+from tests.waiting import LIMIT_SECONDS
 
 QUICK = {"FAIRLANE_DEMO_SECONDS": "0.02", "FAIRLANE_DEMO_FAIL": "0", "FAIRLANE_DEMO_THROTTLE": "0"}
 
@@ -23,7 +24,13 @@ def run(folder, task="t1", attempt="1", **knobs):
     env = {"FAIRLANE_TASK": task, "FAIRLANE_ATTEMPT": attempt, **QUICK}
     env |= {f"FAIRLANE_DEMO_{name}": value for name, value in knobs.items()}
     ended = subprocess.run(
-        launch.argv, env=env, cwd=folder, capture_output=True, text=True, timeout=20, check=False
+        launch.argv,
+        env=env,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_SECONDS,
+        check=False,
     )
     parser = parser_for(agent)
     for line in ended.stdout.splitlines():
@@ -81,13 +88,13 @@ def test_knobs_that_are_no_numbers_are_as_usual(tmp_path):
 
 def test_it_stops_when_interrupted(tmp_path):
     launch = launch_of(shipped()["demo"], Task("t1"), "go")
-    env = {"FAIRLANE_TASK": "t1", "FAIRLANE_DEMO_SECONDS": "60"}
+    env = {"FAIRLANE_TASK": "t1", "FAIRLANE_DEMO_SECONDS": "3600"}
     process = subprocess.Popen(
         launch.argv, env=env, cwd=tmp_path, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    told, _ = process.communicate(timeout=10)
+    told, _ = process.communicate(timeout=LIMIT_SECONDS)
     assert process.returncode == 130
     assert json.loads(told)["detail"] == "interrupted"
