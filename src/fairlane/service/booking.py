@@ -51,6 +51,7 @@ class Books:
         self._clocks: dict[str, int] = {}  # project -> by how much its clock moves
         self._learn: set[tuple[str, str, str | None]] = set()
         self._attempts: dict[str, Attempt] = {}
+        self.used: set[_Place] = set()  # where usage was told, be it the same as before
 
     def start(self, task: Task) -> None:
         """A task was leased."""
@@ -79,6 +80,7 @@ class Books:
 
         `changes` are what else has become of the attempt.
         """
+        self.used.add((task.project, task.pool, task.group))
         totals = attempt.tokens
         if tokens is not None:
             said = (min(each, TOKENS_MAX) for each in tokens)  # sums of sound numbers may not be
@@ -103,6 +105,10 @@ class Books:
     def keep(self, attempt: Attempt) -> None:
         """An attempt as it is now."""
         self._attempts[attempt.lease] = attempt
+
+    def scopes_used(self) -> set[str]:
+        """The budgets' scopes in which usage was told."""
+        return {scope for place in self.used for scope in _scopes(self._tx, *place)}
 
     def close(self) -> None:
         """Write everything."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from fractions import Fraction
 
-from fairlane.lifecycle.stops import Stop, request_stop
-from fairlane.lifecycle.usage import Tokens, counted, window_start
 from fairlane.model.event import Happening
 from fairlane.model.record import dataclass
 from fairlane.model.resources import Pause
 from fairlane.model.task import Status, Task
 from fairlane.policy.policy import Policy
-from fairlane.service import late
+from fairlane.service import budgets, late
 from fairlane.service.alive import has_ended, is_alive, is_here
-from fairlane.service.booking import Books, scopes_of
+from fairlane.service.booking import Books
 from fairlane.service.desk import Desk
 from fairlane.service.ending import Report, end_attempt
 from fairlane.service.journal import Journal
@@ -87,7 +84,6 @@ def progress(desk: Desk, policy: Policy, told: Mapping[str, Progress]) -> None:
     now = desk.now()
     with desk.store.write() as tx:
         journal, books = Journal(tx, policy, now, desk.actor), Books(tx, policy, now)
-        scopes: set[str] = set()
         for lease, news in told.items():
             attempt = tx.attempt(lease)
             task = tx.task(attempt.task) if attempt is not None else None
@@ -98,10 +94,7 @@ def progress(desk: Desk, policy: Policy, told: Mapping[str, Progress]) -> None:
                 attempt, session=news.session or attempt.session, note=news.note or attempt.note
             )
             books.keep(attempt)
-            scopes |= set(scopes_of(tx, task))
-        books.close()
-        watch_budgets(tx, journal, scopes)
-        journal.close()
+        budgets.close(journal, books)
 
 
 def finish(desk: Desk, policy: Policy, endings: Mapping[str, Ending]) -> dict[str, Task]:
@@ -110,7 +103,6 @@ def finish(desk: Desk, policy: Policy, endings: Mapping[str, Ending]) -> dict[st
     found: dict[str, Task] = {}
     with desk.store.write() as tx:
         journal, books = Journal(tx, policy, now, desk.actor), Books(tx, policy, now)
-        scopes: set[str] = set()
         for lease, ending in endings.items():
             attempt = tx.attempt(lease)
             task = tx.task(attempt.task) if attempt is not None else None
@@ -128,48 +120,10 @@ def finish(desk: Desk, policy: Policy, endings: Mapping[str, Ending]) -> dict[st
             found[lease] = end_attempt(
                 journal, books, task, attempt, ending.happening, ending.report, park=ending.park
             )
-            scopes |= set(scopes_of(tx, task))
             if ending.pause and task.pool is not None:
                 _pause_pool(tx, journal, task.pool, ending.pause)
-        books.close()
-        watch_budgets(tx, journal, scopes)
-        journal.close()
+        budgets.close(journal, books)
     return found
-
-
-def watch_budgets(tx: Writing, journal: Journal, scopes: Iterable[str]) -> None:
-    """A budget that is nearly used up warns once a window; one that stops, stops what runs."""
-    policy, wanted = journal.policy, set(scopes)
-    budgets = [each for each in policy.budget if each.scope in wanted]
-    for project in tx.projects().values():
-        budgets += [each for each in project.budgets if each.scope in wanted]
-    for budget in budgets:
-        since = window_start(budget.window, journal.now)
-        rows = tx.usage(budget.scope, since)
-        limit = budget.tokens if budget.tokens is not None else budget.usd or 0
-        if budget.tokens is not None:
-            used = sum(counted(Tokens(*row.tokens), policy.usage.count) for row in rows)
-        else:
-            used = sum(row.usd for row in rows)
-        level = 2 if used >= limit else 1 if Fraction(used) >= budget.warn_at * limit else 0
-        name = f"budget:{budget.scope}:{budget.window}"
-        before = (tx.value(name) or {}).get("level", 0)
-        if level != before:
-            tx.put_value(name, {"level": level})
-        if level > before:
-            kind = "budget_exceeded" if level == 2 else "budget_warning"
-            told = {"scope": budget.scope, "window": budget.window, "used": used, "limit": limit}
-            journal.note(kind, None, **told)
-        if level == 2 and budget.on_exceeded == "stop":
-            _stop_all(tx, journal, budget.scope)
-
-
-def _stop_all(tx: Writing, journal: Journal, scope: str) -> None:
-    for task in tx.in_flight():
-        if scope in scopes_of(tx, task) and not task.stop_requested:
-            asked = request_stop(task, Stop.BUDGET, f"budget of {scope} is used up")
-            journal.keep(asked)
-            journal.note("stop_requested", asked, stop=asked.stop_requested)
 
 
 def _pause_pool(tx: Writing, journal: Journal, pool: str, reason: str) -> None:

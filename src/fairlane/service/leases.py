@@ -13,7 +13,7 @@ from fairlane.model.frozen import changed
 from fairlane.model.instant import SECOND, Instant, Micros, show_instant
 from fairlane.model.task import Outcome, Status, Task
 from fairlane.policy.policy import Policy
-from fairlane.service import SCHEMA, late
+from fairlane.service import SCHEMA, budgets, late
 from fairlane.service.booking import Books
 from fairlane.service.desk import Desk
 from fairlane.service.ending import NOTHING, Report, end_attempt
@@ -174,8 +174,7 @@ def reclaim(desk: Desk) -> dict[str, Any]:
             end_attempt(journal, books, task, attempts[task.id], Happening.LOST)
             for task in tx.tasks(lost).values()
         ]
-        journal.close()
-        books.close()
+        budgets.close(journal, books)
     parked = [task.id for task in tasks if task.status is Status.PARKED]
     return {"schema": SCHEMA, "reclaimed": [task.id for task in tasks], "parked": parked}
 
@@ -247,8 +246,8 @@ class _Held:
 
     def write(self) -> None:
         """Everything that was collected, into the transaction."""
-        self.journal.close()
-        self.books.close()
+        stopped = budgets.close(self.journal, self.books)
+        self.task = stopped.get(self.task.id, self.task)
 
     def close(self) -> dict[str, Any]:
         """Write, and answer."""
