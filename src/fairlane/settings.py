@@ -13,7 +13,7 @@ from typing import Any
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import SECOND, Micros, parse_duration
 from fairlane.model.record import dataclass
-from fairlane.model.shipped import DEFAULT_AGENT, POOLS, SHELL, SHIPPED
+from fairlane.model.shipped import POOLS, SHIPPED
 
 FILE = "fairlane.toml"
 #: A settings file is a page; one beyond this size is not one.
@@ -167,10 +167,6 @@ class Settings:
         for name, read in _LISTS.items():
             held[name] = tuple(read(origin, name, table.get(name, [])))
         return cls(**held)
-
-    def agent_of(self, own: str | None, project: str | None, has_command: bool) -> str:
-        """Who runs a task: its own agent; `shell` a command; else its project's, or the default."""
-        return own or (SHELL if has_command else project or self.agent or DEFAULT_AGENT)
 
     def agent_pool(self, name: str | None) -> str | None:
         """The pool whose limits an agent shares; None: it draws on none."""

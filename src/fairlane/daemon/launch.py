@@ -17,6 +17,7 @@ from fairlane.model.errors import FairlaneError
 from fairlane.model.event import Happening
 from fairlane.model.instant import SECOND, Micros
 from fairlane.model.project import Project
+from fairlane.model.shipped import agent_of
 from fairlane.model.task import Task
 from fairlane.policy.policy import Policy
 from fairlane.service.desk import Desk
@@ -55,7 +56,8 @@ class Launcher:
 
     def agent_of(self, task: Task, project: Project) -> Agent:
         """Who runs a task; an agent that is not known here cannot."""
-        name = self._desk.settings.agent_of(task.agent, project.agent, bool(task.command))
+        default = self._desk.settings.agent
+        name = agent_of(task.agent, project.agent, default, bool(task.command))
         agent = self._agents.get(name)
         if agent is None:
             raise LaunchFailed(f"agent {name} is not known here", "Name it in fairlane.toml.")

@@ -10,6 +10,7 @@ from typing import Any
 from fairlane.intake import artifacts, templates
 from fairlane.model.errors import NotFound, Refused, did_you_mean
 from fairlane.model.project import Group, Project
+from fairlane.model.shipped import agent_of
 from fairlane.settings import Settings
 
 DEFAULT_PROJECT = "default"
@@ -89,7 +90,7 @@ class Router:
             if project.status == "archived":
                 hint = f"Open it again: fairlane project set {name} --status active."
                 raise Refused(f"project {name} is archived", hint, code="archived")
-            agent = self.settings.agent_of(None, project.agent, has_command)
+            agent = agent_of(None, project.agent, self.settings.agent, has_command)
             found = {
                 "project": name,
                 "agent": agent,
