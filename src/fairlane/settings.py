@@ -40,7 +40,7 @@ class WorkerSettings:
     """The worker of this machine."""
 
     name: str
-    slots: int = 4
+    slots: int | None = None  # None: as many as cap `all` lets run, 4 without one
     labels: tuple[str, ...] = ()
     executor: str = "process"
 

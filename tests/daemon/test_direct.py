@@ -43,6 +43,7 @@ def open_files(pid: int) -> set[str]:
 
 
 def test_direct_starts_beside_a_daemon_run_once_each_whatever_the_cap(world: World) -> None:
+    world.settings("")
     world.policy(DIRECT + "caps.all = 1\n")
     world.up()
     names = ["a", "b", "c", "d"]

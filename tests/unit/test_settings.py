@@ -95,7 +95,7 @@ def test_no_file_sets_nothing(tmp_path):
     found = Settings.load(tmp_path / "none.toml")
     assert found == Settings()
     assert found.worker.name == os.uname().nodename
-    assert (found.worker.slots, found.worker.executor) == (4, "process")
+    assert (found.worker.slots, found.worker.executor) == (None, "process")
     assert found.log.max_bytes == 64 * 1024 * 1024
 
 

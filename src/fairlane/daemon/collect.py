@@ -41,7 +41,7 @@ def start_ready(desk: Desk, policy: Policy) -> tuple[str, ...]:
         if holder(desk.home) is not None:
             return ()
         reap()
-        holding.present(desk)
+        holding.present(desk, policy)
         cycle = Cycle(desk, launcher_of(desk))
         try:
             cycle.once(policy)

@@ -21,6 +21,7 @@ from fairlane.service.alive import revoke_expired
 from fairlane.service.desk import Desk
 from fairlane.service.looking import Asker, Seen, look
 from fairlane.service.rounds import Committed, commit
+from fairlane.service.slots import direct_slots
 from fairlane.settings import host_name
 from fairlane.store.base import Writing
 
@@ -76,7 +77,7 @@ def _mark_started(document: dict[str, Any], started: Sequence[str]) -> None:
 
 
 def _lease(desk: Desk, policy: Policy, ids: Sequence[str]) -> Committed:
-    holding.present(desk)
+    holding.present(desk, policy)
     with desk.store.write() as tx:
         return _commit(desk, tx, policy, ids)
 
@@ -105,11 +106,14 @@ def _commit(desk: Desk, tx: Writing, policy: Policy, ids: Sequence[str]) -> Comm
     revoke_expired(desk.home, attempts.values(), now)
     placed = [found for name in ids if (found := tx.placed(name)) is not None]
     ready = [each.task for each in placed if each.task.status is Status.QUEUED and not each.wait]
+    seen = look(desk, tx, policy, now, attempts, asker)
+    slots = direct_slots(desk.settings, policy)
     snapshot = replace(
-        look(desk, tx, policy, now, attempts, asker),
+        seen,
         lanes=tuple(lane_of(task.lane, [task.entry]) for task in ready),
+        workers=tuple(replace(each, slots=slots) for each in seen.workers),
     )
     uncapped = replace(policy, caps={})
     plan = lanes.plan(snapshot, uncapped, now)
-    seen = Seen(snapshot, plan, attempts, frozenset(), asker, alone=True)
-    return commit(desk, tx, uncapped, now, seen, before)
+    made = Seen(snapshot, plan, attempts, frozenset(), asker, alone=True)
+    return commit(desk, tx, uncapped, now, made, before)

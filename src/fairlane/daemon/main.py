@@ -124,7 +124,7 @@ class Daemon:
     # The loop
 
     def _begin(self) -> None:
-        holding.present(self.desk)
+        holding.present(self.desk, self.policy)
         log = watch_writes(self.desk.store.written) if self.desk.store.written else None
         self._told_of_writes = log is not None
         if log is not None:
@@ -216,6 +216,7 @@ class Daemon:
             return
         if policy is not self.policy:
             self.policy = policy
+            holding.present(self.desk, policy)
             self._dirty = True
 
     def _sleep(self) -> None:
@@ -330,7 +331,7 @@ class Daemon:
         if 0 <= now - self._renewed_at < self.policy.lease.ttl // 3:
             return
         self._renewed_at = now
-        holding.present(self.desk)
+        holding.present(self.desk, self.policy)
         if self.crew.members:
             for lease in holding.renew(self.desk, self.policy, self.crew.members):
                 self._stop_member(self.crew.members[lease], "lost")

@@ -67,10 +67,10 @@ def measure(reading: Reading, policy: Policy, slots: int, now: Instant) -> Press
 def _free_slots(
     reading: Reading, policy: Policy, slots: int, in_flight: int, now: Instant
 ) -> int | None:
-    """Free slots of the workers that live; with none, as planning assumes: as many as cap `all`."""
+    """Free slots of the workers that live; with none, of this machine's, as planning assumes."""
     live = [each for each in reading.workers() if now - each.seen_at < policy.lease.ttl]
     if not live:
-        return None if policy.caps.get("all") is not None else slots - in_flight
+        return slots - in_flight
     if any(each.slots is None for each in live):
         return None
     taken = Counter(task.lease.worker for task in reading.in_flight() if task.lease)

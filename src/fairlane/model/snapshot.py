@@ -76,6 +76,7 @@ class Snapshot:
     agents: tuple[str, ...] | None = None  # None: every agent is known
     ended: dict[str, Status] = field(default_factory=dict)  # done, parked, canceled
     half_open_at: Instant | None = None  # a parked task is tried once more; None: none, or later
+    assumed: Worker | None = None  # where none lives; None: one with as many slots as cap `all`
 
     @classmethod
     def of(

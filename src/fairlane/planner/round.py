@@ -39,7 +39,7 @@ class Round:
         self.ignores_room = False  # while it is asked who is present
         self.rules = Rules(snapshot, policy, now)
         self.ledger = Ledger()
-        self.staff = Staff(snapshot.workers, policy.caps.get("all"), self.ledger)
+        self.staff = Staff(snapshot.workers, policy.caps.get("all"), self.ledger, snapshot.assumed)
         self.resting = {pool.name: pool for pool in snapshot.pools.values() if pool.hits}
         self.resting |= {p.name: p for p in snapshot.pools.values() if (p.until or 0) > now}
         self.reclaims: list[Reclaim] = []

@@ -11,17 +11,25 @@ _PLENTY = 1 << 40
 
 
 class Staff:
-    """The workers that live; with none at all, one is assumed with as many slots as cap `all`."""
+    """The workers that live; with none at all one is assumed, by default as wide as cap `all`."""
 
-    def __init__(self, workers: tuple[Worker, ...], cap_all: int | None, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        workers: tuple[Worker, ...],
+        cap_all: int | None,
+        ledger: Ledger,
+        assumed: Worker | None = None,
+    ) -> None:
         self._ledger = ledger
+        local = assumed or Worker("local")
+        slots = cap_all if local.slots is None else local.slots
         self.everyone = workers
         living = [worker for worker in workers if worker.live]
         self.live = tuple(sorted(living, key=lambda worker: worker.name))
         self.assumed = not self.live
         if self.assumed:
-            self.live = (Worker("local", cap_all),)
-        self._assumed_slots = _PLENTY if cap_all is None else cap_all
+            self.live = (Worker(local.name, slots, local.labels),)
+        self._assumed_slots = _PLENTY if slots is None else slots
         #: The only one, where there is but one.
         self._sole = self.live[0].name if len(self.live) == 1 else None
         self._fitting: dict[tuple[str, ...], tuple[Worker, ...]] = {}

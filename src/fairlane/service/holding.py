@@ -16,6 +16,7 @@ from fairlane.service.booking import Books
 from fairlane.service.desk import Desk
 from fairlane.service.ending import Report, end_attempt
 from fairlane.service.journal import Journal
+from fairlane.service.slots import slots_of
 from fairlane.settings import host_name
 from fairlane.store.base import Attempt, WorkerRow, Writing
 
@@ -41,10 +42,10 @@ class Ending:
     pause: str = ""  # the pool is paused with this reason
 
 
-def present(desk: Desk) -> None:
-    """This worker lives: its slots and labels are as the settings say."""
-    rules = desk.settings.worker
-    row = WorkerRow(rules.name, host_name(), rules.slots, rules.labels, desk.now())
+def present(desk: Desk, policy: Policy) -> None:
+    """This worker lives: its slots and labels are as the settings and the policy say."""
+    rules, slots = desk.settings.worker, slots_of(desk.settings, policy)
+    row = WorkerRow(rules.name, host_name(), slots, rules.labels, desk.now())
     with desk.store.write() as tx:
         tx.put_worker(row)
 

@@ -18,6 +18,7 @@ from fairlane.planner import lanes as planner
 from fairlane.policy.policy import Policy
 from fairlane.service.alive import outlives_lease, revoke_expired
 from fairlane.service.desk import Desk
+from fairlane.service.slots import follows_policy, slot_limit
 from fairlane.store.base import Attempt, Reading
 
 #: How many tasks of a lane are read at first, and how many times more where they are used up.
@@ -132,13 +133,14 @@ def look(
     batch = reading.value("batch") or {}
     flying = _in_flight(desk, reading, policy, attempts)
     waits = reading.wait_counts()
+    workers = _workers(desk, reading, policy, now, flying, asker)
     return Snapshot(
         lanes=reading.lanes(policy.score.age_from, window),
         in_flight=flying,
         wait_counts=waits,
         projects=_standing(reading, _placed(desk, projects), policy, now),
         pools=reading.pools(),
-        workers=_workers(desk, reading, policy, now, flying, asker),
+        workers=workers,
         paused=tuple(reading.pauses()),
         usage=_usage(reading, projects, policy, now),
         history=tuple(reading.history()),
@@ -148,6 +150,7 @@ def look(
         batch_since=batch.get("since"),
         agents=desk.settings.known_agents(),
         half_open_at=_half_open_at(reading, waits),
+        assumed=None if any(each.live for each in workers) else _assumed(desk, policy),
     )
 
 
@@ -240,11 +243,18 @@ def _workers(
     for row in rows:
         live = now - row.seen_at < policy.lease.ttl
         slots = row.slots
+        if follows_policy(desk.settings, row):
+            slots = slot_limit(desk.settings, policy)
         if asker is not None and asker.limit is not None:
             asked = sum(each.lease.worker == row.name for each in flying) + asker.limit
             slots = asked if slots is None else min(slots, asked)
         found.append(Worker(row.name, slots, row.labels, live or asker is not None))
     return tuple(found)
+
+
+def _assumed(desk: Desk, policy: Policy) -> Worker:
+    """Where nobody lives: this machine's worker, as the next daemon would have it."""
+    return Worker("local", slot_limit(desk.settings, policy), desk.settings.worker.labels)
 
 
 def _usage(

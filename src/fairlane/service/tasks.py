@@ -24,6 +24,7 @@ from fairlane.service.journal import Journal, note_rules
 from fairlane.service.reports import documents
 from fairlane.service.reports.holds import Holds
 from fairlane.service.reports.listing import every, lineage, list_tasks, show
+from fairlane.service.slots import slots_of
 from fairlane.store.base import Filter, Reading, Writing
 
 #: Fields that are what a task is; another one is another task.
@@ -93,7 +94,7 @@ def enter(
     ended = [name for name, status in batch.known.items() if again and status.final]
     returning = tx.tasks(ended) if ended else {}
     warnings: dict[str, str] = {}
-    pressure = measure(tx, policy, desk.settings.worker.slots, now)
+    pressure = measure(tx, policy, slots_of(desk.settings, policy), now)
     if pressure is not None and (batch.new or returning):
         for task in (*(placed.task for placed in batch.new.values()), *returning.values()):
             warnings[task.id] = pressure.enter(task.kind)

@@ -85,7 +85,7 @@ def test_loopr_other_numbers_and_names(tmp_path):
     assert (policy.score.kind["code"], policy.score.retry_penalty_max) == (7, 9)
     assert policy.cycle.interval == 5_000_000
     assert document["unknown"] == ["scheduler.colour"]
-    assert "worker.slots = 3" in document["settings"]
+    assert "slots" not in document["settings"]  # as many as the cap lets run, also when raised
 
 
 def test_loops_that_need_a_look_come_in_parked(tmp_path):

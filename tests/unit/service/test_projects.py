@@ -215,6 +215,8 @@ def test_workers_tell_slots_and_whether_they_live(office):
     office.add({"id": "a"})
     office.lease(1)
     box, gone = projects.list_workers(office.desk)["workers"]
-    assert (box["live"], box["free"], box["tasks"], box["labels"]) == (True, 1, ["a"], ["gpu"])
+    assert (box["live"], box["free"], box["tasks"], box["labels"]) == (True, 3, ["a"], ["gpu"])
+    office.policy("caps.all = 9")  # this machine's own slots follow it
+    assert projects.show_worker(office.desk, "box")["worker"]["slots"] == 9
     assert (gone["live"], gone["free"], gone["tasks"]) == (False, 4, [])
     assert projects.show_worker(office.desk, "gone")["worker"] == gone

@@ -43,7 +43,8 @@ def list_(call: Call) -> None:
     rows = [_row(each, now) for each in document["workers"]]
     head = ("worker", "host", "busy", "seen", "", "labels")
     text = table(head, rows, right=(2,), tint={"live": "green", "gone": "red"})
-    write((text if rows else "no worker was seen yet; with none, one is assumed: local") + "\n")
+    nobody = "no worker was seen yet; a plan assumes this machine with its slots"
+    write((text if rows else nobody) + "\n")
 
 
 @command.command("show")

@@ -14,9 +14,7 @@ def convert(path: Path) -> Converted:
     found = Converted(preset="serial-lanes")
     for file in reading.inside(path, "config.yaml", "project/config.yaml"):
         keys = reading.read_yaml(file)
-        most = keys.take("agents.maxConcurrent", count)
-        found.rule("caps.all", most, "agents.maxConcurrent")
-        found.slots(most)
+        found.rule("caps.all", keys.take("agents.maxConcurrent", count), "agents.maxConcurrent")
         for flow, limit in keys.take_all("agents.perFlow.", count).items():
             found.rule(f"caps.kind:{flow}", limit, f"agents.perFlow.{flow}")
         for ours, theirs in (("soft", "softLimit"), ("hard", "hardLimit")):

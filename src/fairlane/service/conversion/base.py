@@ -40,7 +40,7 @@ class Converted:
     preset: str | None = None  # None: they hold no rules, so those in force stay
     policy: dict[str, Any] = field(default_factory=dict)  # plain keys: caps.kind:code
     budgets: list[dict[str, Any]] = field(default_factory=list)
-    settings: dict[str, Any] = field(default_factory=dict)  # worker.slots
+    settings: dict[str, Any] = field(default_factory=dict)  # agent
     called: dict[str, str] = field(default_factory=dict)  # key here -> what it is called there
     projects: dict[str, dict[str, Any]] = field(default_factory=dict)
     pauses: list[Paused] = field(default_factory=list)
@@ -57,9 +57,3 @@ class Converted:
     def note(self, text: str) -> None:
         """Something that people should know."""
         self.notes.append(text)
-
-    def slots(self, most: int | None) -> None:
-        """As many slots as may be in flight: the machine must not be the narrower limit."""
-        if most:
-            self.settings["worker.slots"] = most
-            self.called["worker.slots"] = "as many as caps.all lets run"

@@ -26,7 +26,6 @@ def convert(path: Path) -> Converted:
         keys.drop("schemaVersion")
         for name, (key, read) in _RULES.items():
             found.rule(key, keys.take(name, read), name)
-        found.slots(found.policy.get("caps.all"))
         found.unknown += keys.unknown()
     found.note(
         "A lease that expires under a process that lives on this machine is renewed; elsewhere it "

@@ -48,9 +48,7 @@ def _rules(keys: Keys, found: Converted) -> None:
     found.rule("capacity.batch", keys.take("scheduler.batch_size", count), "batch_size")
     found.rule("capacity.spawn_delay", keys.take("scheduler.spawn_delay", _delay), "spawn_delay")
     found.rule("caps.all", most if deferred else "none", told)
-    if deferred:
-        found.slots(most)
-    else:
+    if not deferred:
         found.note(
             "Without a positive max_polecats a sling starts at once. Here that is "
             'capacity.mode = "direct" without a cap; a cap of 0 would let nothing start.'

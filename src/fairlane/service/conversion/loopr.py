@@ -65,11 +65,8 @@ def _rules(keys: Keys, found: Converted) -> None:
         keys.take("scheduler.poll_interval_secs", reading.SECONDS),
         "poll_interval_secs",
     )
-    most = None
     for name in ("max_loops", "max_concurrent_loops"):
-        most = keys.take(f"concurrency.{name}", count)
-        found.rule("caps.all", most, name)
-        found.slots(most)
+        found.rule("caps.all", keys.take(f"concurrency.{name}", count), name)
     for kind, limit in keys.take_all("concurrency.per_type.", count).items():
         found.rule(f"caps.kind:{kind}", limit, f"per_type.{kind}")
     calls = keys.take("concurrency.max_api_calls", count)

@@ -96,12 +96,18 @@ def _check(found: Converted, document: dict[str, Any]) -> None:
 
 
 def _settings(path: Path, found: Converted, document: dict[str, Any]) -> str:
-    """The settings file with what follows; an agent that it names already stays."""
+    """The settings file with what follows; an agent that it names already stays.
+
+    Without slots as many run as cap `all` lets; a file that names them must not be narrower.
+    """
     before = _text(path)
-    if not found.settings or before is None:
+    if before is None:
         return str(document["settings"])
-    held = tomllib.loads(before)
-    changes = {key: each for key, each in found.settings.items() if _held(held, key) != each}
+    held, most = tomllib.loads(before), found.policy.get("caps.all")
+    wanted = dict(found.settings)
+    if isinstance(most, int) and _held(held, "worker.slots") is not None:
+        wanted["worker.slots"] = most
+    changes = {key: each for key, each in wanted.items() if _held(held, key) != each}
     if "agent" in held:
         changes.pop("agent", None)
     return texts.merged(before, changes) if changes else before

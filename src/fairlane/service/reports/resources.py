@@ -13,6 +13,7 @@ from fairlane.policy.policy import Policy
 from fairlane.service import SCHEMA
 from fairlane.service.desk import Desk
 from fairlane.service.reports.documents import shown
+from fairlane.service.slots import follows_policy, slots_of
 from fairlane.store.base import Reading, WorkerRow
 
 
@@ -76,22 +77,28 @@ def _pool(pool: Pool, now: Instant) -> dict[str, Any]:
 
 def worker_rows(desk: Desk, reading: Reading) -> list[dict[str, Any]]:
     """Workers with their slots and what runs in them."""
-    ttl = desk.policy_for_reading(reading).lease.ttl
+    policy = desk.policy_for_reading(reading)
     tasks: dict[str, list[str]] = {}
     for attempt in reading.open_attempts():
         if attempt.worker is not None:
             tasks.setdefault(attempt.worker, []).append(attempt.task)
     now = desk.now()
     rows = sorted(reading.workers(), key=lambda row: row.name)
-    return [_worker(row, tasks.get(row.name, []), now - row.seen_at < ttl) for row in rows]
+    found = []
+    for row in rows:
+        follows = follows_policy(desk.settings, row)
+        slots = slots_of(desk.settings, policy) if follows else row.slots
+        live = now - row.seen_at < policy.lease.ttl
+        found.append(_worker(row, slots, tasks.get(row.name, []), live))
+    return found
 
 
-def _worker(row: WorkerRow, tasks: list[str], live: bool) -> dict[str, Any]:
+def _worker(row: WorkerRow, slots: int | None, tasks: list[str], live: bool) -> dict[str, Any]:
     return {
         "name": row.name,
         "host": row.host,
-        "slots": row.slots,
-        "free": None if row.slots is None else max(0, row.slots - len(tasks)),
+        "slots": slots,
+        "free": None if slots is None else max(0, slots - len(tasks)),
         "labels": list(row.labels),
         "seen_at": show_instant(row.seen_at),
         "live": live,

@@ -17,6 +17,7 @@ from fairlane.service.desk import Desk
 from fairlane.service.reports.documents import dollars
 from fairlane.service.reports.past import Past, ended_since, percentile, spread
 from fairlane.service.reports.status import round_to
+from fairlane.service.slots import slots_of
 from fairlane.store.base import Booking, Reading
 
 #: A plot has about so many points along time, and so many bars.
@@ -66,7 +67,7 @@ class _Bound:
         projects = reading.projects()
         caps = Caps(policy, projects)
         slots = sum(worker.slots or 0 for worker in reading.workers())
-        room = caps["all"] if caps["all"] is not None else slots or desk.settings.worker.slots
+        room = caps["all"] if caps["all"] is not None else slots or slots_of(desk.settings, policy)
         most = {}
         for name in projects:
             own = caps[f"project:{name}"]

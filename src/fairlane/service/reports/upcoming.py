@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from fairlane.model.plan import Plan
+from fairlane.model.resources import Worker
 from fairlane.model.snapshot import Snapshot
 from fairlane.planner import lanes as planner
 from fairlane.policy.policy import Policy
@@ -36,6 +37,10 @@ def upcoming(
     ]
 
 
+def _with_slots(worker: Worker, more: int) -> Worker:
+    return worker if worker.slots is None else replace(worker, slots=worker.slots + more)
+
+
 def _with_room(reading: Reading, snapshot: Snapshot, plan: Plan, policy: Policy, more: int) -> Plan:
     """The plan of the same situation with room for `more`."""
     cap, batch = policy.caps.get("all"), policy.capacity.batch
@@ -44,11 +49,9 @@ def _with_room(reading: Reading, snapshot: Snapshot, plan: Plan, policy: Policy,
         caps["all"] = max(cap, plan.room.in_flight) + more
     capacity = replace(policy.capacity, batch=None if batch is None else batch + more)
     roomy = replace(policy, caps=caps, capacity=capacity)
-    workers = tuple(
-        each if each.slots is None else replace(each, slots=each.slots + more)
-        for each in snapshot.workers
-    )
-    larger = replace(snapshot, workers=workers)
+    workers = tuple(_with_slots(each, more) for each in snapshot.workers)
+    assumed = snapshot.assumed and _with_slots(snapshot.assumed, more)
+    larger = replace(snapshot, workers=workers, assumed=assumed)
     try:
         return planner.plan(larger, roomy, plan.now)
     except planner.WindowUsedUp as short:
