@@ -6,10 +6,11 @@ from typing import Any
 
 from fairlane.lifecycle import cooldown
 from fairlane.model.event import Happening
+from fairlane.model.frozen import changed
 from fairlane.model.instant import Instant, Micros
 from fairlane.model.record import dataclass
 from fairlane.model.resources import Pool
-from fairlane.model.task import Outcome, Task
+from fairlane.model.task import Lease, Outcome, Status, Task
 from fairlane.service.booking import Books
 from fairlane.service.journal import Journal
 from fairlane.store.base import Attempt
@@ -62,6 +63,24 @@ def end_attempt(
         books.not_started(task, attempt)
     _tell_pool(journal, task, ended, found.outcome, report)
     return found.task
+
+
+def may_still_succeed(task: Task, attempt: Attempt) -> bool:
+    """Whether its lease ended by expiry, and nothing was done about the task since."""
+    waiting = task.status in (Status.QUEUED, Status.PARKED)
+    return attempt.outcome == Outcome.LOST and waiting and task.lost_fence == attempt.fence
+
+
+def succeed_late(
+    journal: Journal, books: Books, task: Task, attempt: Attempt, report: Report
+) -> Task:
+    """The task is done; its usage is booked with the attempt."""
+    booked = books.use(attempt, task, report.tokens, report.usd, ended=True)
+    lease = Lease(id=attempt.lease, fence=attempt.fence)
+    done = journal.happen(task, Happening.LATE_SUCCESS, lease=lease).task
+    books.keep(changed(booked, outcome=str(Outcome.SUCCEEDED), result=report.result))
+    books.complete(done)
+    return done
 
 
 def _tell_pool(

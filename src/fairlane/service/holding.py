@@ -10,11 +10,11 @@ from fairlane.model.record import dataclass
 from fairlane.model.resources import Pause
 from fairlane.model.task import Status, Task
 from fairlane.policy.policy import Policy
-from fairlane.service import budgets, late
+from fairlane.service import budgets
 from fairlane.service.alive import has_ended, is_alive, is_here
 from fairlane.service.booking import Books
 from fairlane.service.desk import Desk
-from fairlane.service.ending import Report, end_attempt
+from fairlane.service.ending import Report, end_attempt, may_still_succeed, succeed_late
 from fairlane.service.journal import Journal
 from fairlane.service.slots import slots_of
 from fairlane.settings import host_name
@@ -110,10 +110,8 @@ def finish(desk: Desk, policy: Policy, endings: Mapping[str, Ending]) -> dict[st
             if attempt is None or task is None:
                 continue
             if attempt.ended_at is not None or not _holds(task, attempt):
-                if ending.happening is Happening.SUCCEEDED and late.may_still_succeed(
-                    task, attempt
-                ):
-                    found[lease] = late.succeed(journal, books, task, attempt, ending.report)
+                if ending.happening is Happening.SUCCEEDED and may_still_succeed(task, attempt):
+                    found[lease] = succeed_late(journal, books, task, attempt, ending.report)
                 else:
                     books.use(attempt, task, ending.report.tokens, ending.report.usd, ended=True)
                 continue

@@ -13,10 +13,10 @@ from fairlane.model.frozen import changed
 from fairlane.model.instant import SECOND, Instant, Micros, show_instant
 from fairlane.model.task import Outcome, Status, Task
 from fairlane.policy.policy import Policy
-from fairlane.service import SCHEMA, budgets, late
+from fairlane.service import SCHEMA, budgets
 from fairlane.service.booking import Books
 from fairlane.service.desk import Desk
-from fairlane.service.ending import NOTHING, Report, end_attempt
+from fairlane.service.ending import NOTHING, Report, end_attempt, may_still_succeed, succeed_late
 from fairlane.service.journal import Journal
 from fairlane.service.looking import Asker
 from fairlane.service.rounds import Committed, commit_round
@@ -280,10 +280,10 @@ def _complete(held: _Held, told: Report) -> tuple[dict[str, Any], FairlaneError 
     if held.attempt.outcome == Outcome.SUCCEEDED:
         held.book(told, ended=True)
         return held.document() | {"code": "already_done"}, None
-    if not late.may_still_succeed(held.task, held.attempt):
+    if not may_still_succeed(held.task, held.attempt):
         held.book(told, ended=True)
         return held.document(), error
-    held.task = late.succeed(held.journal, held.books, held.task, held.attempt, told)
+    held.task = succeed_late(held.journal, held.books, held.task, held.attempt, told)
     return held.document() | {"late": True}, None
 
 
