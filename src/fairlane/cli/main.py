@@ -15,7 +15,7 @@ import click
 from fairlane import __version__
 from fairlane.cli.options import Call, common
 from fairlane.cli.output import print_error
-from fairlane.model.errors import FairlaneError, Invalid, did_you_mean
+from fairlane.model.errors import NO_ROOM, FairlaneError, Invalid, TryLater, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -186,10 +186,12 @@ def main() -> NoReturn:
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # under `nohup` Python leaves it out
     code = run(sys.argv[1:])
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:  # the reader has seen enough, or the disk is full
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            code = code or int(not isinstance(error, BrokenPipeError))
     sys.exit(code)
 
 
@@ -207,11 +209,11 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         return print_error(_usage(error), as_json)
     except FairlaneError as error:
-        return print_error(error, as_json)
+        return _unwritten(error, as_json)
     except BrokenPipeError:
         return 0
     except OSError as error:  # the disk is full, a folder cannot be read
-        return _unwritten(FairlaneError(str(error), "Nothing else was done.", "system"), as_json)
+        return _unwritten(_system(error), as_json)
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except _Terminated:
@@ -228,11 +230,21 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def _unwritten(error: FairlaneError, as_json: bool) -> int:
-    """An error of the system; where not even it can be written, it goes to standard error."""
-    try:
-        return print_error(error, as_json)
-    except OSError:
-        return print_error(error, False)
+    """An error; one that cannot be written goes to standard error, and its exit code remains."""
+    for form in (as_json, False):
+        try:
+            return print_error(error, form)
+        except BrokenPipeError:
+            raise
+        except OSError:
+            continue
+    return error.exit_code
+
+
+def _system(error: OSError) -> FairlaneError:
+    if error.errno in NO_ROOM:
+        return TryLater(str(error), "Free some disk space.", "disk_full")
+    return FairlaneError(str(error), "Nothing else was done.", "system")
 
 
 def _usage(error: click.ClickException) -> Invalid:

@@ -45,8 +45,8 @@ class HomeLock:
             hint = "It starts whatever you add; `fairlane down` ends it."
             raise Refused(message, hint, code="already_up")
         self._file = held
-        document = {"pid": os.getpid(), "what": what}
-        self._told.write_text(json.dumps(document), encoding="utf-8")
+        self._document = {"pid": os.getpid(), "what": what}
+        self._told.write_text(json.dumps(self._document), encoding="utf-8")
         try:
             for name in (STARTING, SETTLING):
                 self._commands.enter_context(brief(self._path.parent, name))
@@ -55,8 +55,13 @@ class HomeLock:
             raise
 
     def begun(self) -> None:
-        """What was there is taken over: commands may start attempts beside this one."""
+        """It has come up: whoever started it waits for this, and commands may start beside it."""
         self._commands.close()
+        document = json.dumps(self._document | {"begun": True})
+        with suppress(OSError):  # no room: what was written before is as good for the others
+            beside = self._told.with_suffix(".new")
+            beside.write_text(document, encoding="utf-8")
+            beside.replace(self._told)
 
     def release(self) -> None:
         """Somebody else may."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import selectors
 import signal
 from collections.abc import Callable
@@ -17,12 +18,13 @@ from fairlane.daemon.cycle import Cycle
 from fairlane.daemon.launch import Launcher, LaunchFailed
 from fairlane.daemon.lock import HomeLock
 from fairlane.daemon.notices import Notices
-from fairlane.daemon.settle import Settler
+from fairlane.daemon.settle import Settler, book
 from fairlane.daemon.sources import Sources
+from fairlane.daemon.trouble import Trouble
 from fairlane.daemon.watch import watch_writes
 from fairlane.executors import executor_named
 from fairlane.executors.process import reap
-from fairlane.model.errors import FairlaneError, TryLater
+from fairlane.model.errors import FairlaneError
 from fairlane.model.event import Event
 from fairlane.model.instant import SECOND, Instant
 from fairlane.model.plan import Plan
@@ -31,6 +33,7 @@ from fairlane.service import holding
 from fairlane.service.compaction import compact_if_due
 from fairlane.service.desk import Desk
 from fairlane.service.holding import Ending
+from fairlane.store.base import Attempt
 
 #: How soon a command of another process is noticed.
 NOTICE_SECONDS = 0.015
@@ -62,7 +65,7 @@ class Daemon:
         desk: Desk,
         what: str = "up",
         say: Callable[[str], None] = lambda message: None,
-        tick: Callable[[Daemon], None] | None = None,
+        tick: Callable[[Daemon], None] = lambda daemon: None,
     ) -> None:
         self.desk, self.say = desk, say
         self._tick = tick
@@ -78,7 +81,9 @@ class Daemon:
         self.policy: Policy = desk.policy()  # a bad file starts nothing
         self.plan: Plan | None = None
         self.stopping = ""  # why it ends: "leave" the agents, or "stop" them
-        self._complained = ""
+        self._trouble = Trouble(say)
+        self._failed: dict[str, Ending] = {}  # launches that are not booked yet
+        self._started: list[Attempt] = []
         self._told_of_writes = False
         self._restless_until = 0.0
         self._gone: set[str] = set()  # leases whose process has just ended
@@ -108,11 +113,13 @@ class Daemon:
             signal.set_wakeup_fd(-1)
             self.cycle.close()
             self._settler.close()
-            self._take_launched()
             self._sources.close(hurry=bool(self.stopping))
             self._notices.close()
             self._executor.close()
-            lock.release()
+            try:
+                self._trouble.attempt(self._take_launched)
+            finally:
+                lock.release()
         collect.take_in(self.desk, self.policy)  # what ended since the last look
 
     def stop(self, how: str = "leave") -> None:
@@ -148,34 +155,35 @@ class Daemon:
             self._sources.look()
 
     def _loop(self, wish: Wish) -> None:
-        cycles = 0
         while not self.stopping:
-            self._once(wish, may_start=not (wish.once and cycles))
-            cycles += 1
-            if self._tick is not None:
-                self._tick(self)
-            if self._done(wish):
-                return
-            self._sleep()
-
-    def _once(self, wish: Wish, may_start: bool) -> None:
-        """Whatever is due now, in this order."""
-        try:
-            self._take_launched()
-            self._renew()
-            self._settle_ended()
-            self._watch_progress()
-            self._watch_changes()
-            if self._sources.look():
+            self._once(wish)
+            if not self._trouble.end_turn():  # busy is not the same as nothing to do: soon again
                 self._dirty = True
-            if may_start and self._plan_is_due():
-                self._plan(wish)
-            self._sources.tell()
-        except TryLater as error:  # busy is not the same as nothing to do: soon again
-            self._complain(error.message)
-            self._dirty = True
+                self._rest(self._trouble.pause)
+            elif self._done(wish):
+                return
+            else:
+                self._trouble.attempt(self._sleep)
+
+    def _once(self, wish: Wish) -> None:
+        """Whatever is due now, in this order."""
+        steps = (
+            self._take_launched, self._renew, self._settle_ended, self._watch_progress,
+            self._watch_changes, lambda: self._plan(wish), self._sources.tell,
+            lambda: self._tick(self),
+        )  # fmt: skip
+        for step in steps:
+            if not self._trouble.attempt(step):
+                return
+
+    def _rest(self, seconds: float) -> None:
+        """Something went wrong: nothing is done for a while, unless a signal comes."""
+        if select.select([self._woken], [], [], 0.0 if self.stopping else seconds)[0]:
+            os.read(self._woken, 4096)
 
     def _plan(self, wish: Wish) -> None:
+        if (wish.once and self.plan is not None) or not self._plan_is_due():
+            return
         self._dirty = False
         self._cycle_at = self.desk.now()
         self.plan = self.cycle.once(self.policy, wish.limit).plan
@@ -202,7 +210,9 @@ class Daemon:
         return waits_for_files and now - self._cycle_at >= self.policy.cycle.interval
 
     def _watch_changes(self) -> None:
-        """Another process wrote, or the policy file changed."""
+        """A source has news, another process wrote, or the policy file changed."""
+        if self._sources.look():
+            self._dirty = True
         stamp = self.desk.store.stamp()
         if stamp != self._stamp:
             self._stamp = stamp
@@ -212,7 +222,7 @@ class Daemon:
         try:
             policy = self.desk.policy()
         except FairlaneError as error:
-            self._complain(f"{error.message}; the old policy stays in force")
+            self._trouble.warn(f"{error.message}; the old policy stays in force")
             return
         if policy is not self.policy:
             self.policy = policy
@@ -275,17 +285,20 @@ class Daemon:
 
     def _take_launched(self) -> None:
         """What became of launches: members to watch, or failures to book."""
-        failed: dict[str, Ending] = {}
         while not self.cycle.launched.empty():
             _, attempt, found = self.cycle.launched.get()
             self.cycle.launching -= 1
             if isinstance(found, LaunchFailed):
-                failed[attempt.lease] = found.ending()
+                self._failed[attempt.lease] = found.ending()
                 continue
             self.crew.add(found)
-            holding.started(self.desk, self.policy, [attempt])
+            self._started.append(attempt)
+        if self._started:
+            holding.started(self.desk, self.policy, self._started)
+            self._started.clear()
             self._dirty = True
-        self._finish(failed)
+        self._finish(self._failed)
+        self._failed.clear()
 
     def _settle_ended(self) -> None:
         """Processes that are gone: their ends are taken in, all that are there at once."""
@@ -311,7 +324,7 @@ class Daemon:
     def _finish(self, endings: dict[str, Ending]) -> None:
         if not endings:
             return
-        tasks = holding.finish(self.desk, self.policy, endings)
+        tasks = book(self.desk, self.policy, endings)
         self.ended += len(tasks)
         self.parked += sum(task.status == "parked" for task in tasks.values())
         self._dirty = True
@@ -351,25 +364,22 @@ class Daemon:
     def _end(self) -> None:
         """Agents go on under their runners, or are stopped and given back."""
         self.cycle.close()
-        self._take_launched()
+        self._trouble.attempt(self._take_launched)
         if self.stopping == "stop":
             for member in self.crew.members.values():
                 self._stop_member(member, "shutdown")
-            while self.crew.members:
+            while (
+                self.crew.members and self._trouble.end_turn()
+            ):  # the next start takes in the rest
                 for key, _ in self._selector.select(0.1):
                     self._noticed(key)
-                self._settle_ended()
+                self._trouble.attempt(self._settle_ended)
         self._settler.close()
-        self._take_settled()
-
-    def _complain(self, message: str) -> None:
-        if message != self._complained:
-            self._complained = message
-            self.say(f"warning: {message}")
+        self._trouble.attempt(self._take_settled)
 
     def _take_signals(self) -> dict[int, Any]:
-        woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._selector.register(woken, selectors.EVENT_READ, None)
+        self._woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._selector.register(self._woken, selectors.EVENT_READ, None)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
 
         def leave(number: int, frame: FrameType | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from queue import SimpleQueue
@@ -10,13 +11,16 @@ from queue import SimpleQueue
 from fairlane import workspaces
 from fairlane.agents.adapter import Verdict
 from fairlane.daemon.crew import TURN_BYTES, Member
+from fairlane.daemon.trouble import is_of_the_place
 from fairlane.executors.base import Exit
 from fairlane.executors.process import clean_up, exit_of
 from fairlane.executors.runfiles import put, tail
 from fairlane.model.event import Happening
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.project import Project
-from fairlane.model.task import Outcome
+from fairlane.model.task import Outcome, Task
+from fairlane.policy.policy import Policy
+from fairlane.service import holding
 from fairlane.service.desk import Desk
 from fairlane.service.ending import Report
 from fairlane.service.holding import Ending
@@ -45,6 +49,7 @@ class Settler:
         self._threads = ThreadPoolExecutor(SETTLED_AT_ONCE, "settle")
         self._told: SimpleQueue[tuple[str, Ending]] = SimpleQueue()
         self._ready: dict[str, Ending] = {}
+        self._problem: OSError | None = None
 
     def begin(self, member: Member, project: Project, now: Instant) -> None:
         """Its process is gone."""
@@ -56,6 +61,9 @@ class Settler:
 
     def ready(self) -> dict[str, Ending]:
         """Ends that are to be booked, by lease; whoever has booked one takes it out."""
+        problem, self._problem = self._problem, None
+        if problem is not None:
+            raise problem
         while not self._told.empty():
             lease, ending = self._told.get()
             self._ready[lease] = ending
@@ -68,12 +76,40 @@ class Settler:
     def _settle(self, member: Member, project: Project, now: Instant) -> None:
         try:
             found = ending_of(self._desk, member, project, now)
-        except OSError:  # too many open files, no memory: it is looked at again
-            member.settling = False
+        except OSError as error:  # too many open files, no memory: it is looked at again
+            self._problem, member.settling = error, False
             return
         except Exception as error:  # a bug here must not hold the lease for ever
             found = broken(error)
         self._told.put((member.lease, found))
+
+
+def book(desk: Desk, policy: Policy, endings: Mapping[str, Ending]) -> dict[str, Task]:
+    """Ends go into the store together; one that cannot is parked by itself, the rest goes on."""
+    try:
+        return holding.finish(desk, policy, endings)
+    except Exception as error:
+        if is_of_the_place(error):
+            raise
+    found: dict[str, Task] = {}
+    problem: Exception | None = None
+    for lease, ending in endings.items():
+        try:
+            found |= _book_alone(desk, policy, lease, ending)
+        except Exception as error:  # not even parked: tried again with the next turn
+            problem = error
+    if problem is not None:
+        raise problem
+    return found
+
+
+def _book_alone(desk: Desk, policy: Policy, lease: str, ending: Ending) -> dict[str, Task]:
+    try:
+        return holding.finish(desk, policy, {lease: ending})
+    except Exception as error:
+        if is_of_the_place(error):
+            raise
+        return holding.finish(desk, policy, {lease: broken(error)})
 
 
 def broken(error: Exception) -> Ending:

@@ -11,7 +11,7 @@ import click
 
 from fairlane.cli.options import Call, common, pass_call
 from fairlane.cli.output import print_json, safe, warn, write
-from fairlane.model.errors import FairlaneError
+from fairlane.model.errors import FairlaneError, TryLater
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,9 +61,8 @@ def command(
 
     with call.desk() as desk:
         servant = None if no_server else _servant(call, more)
-        look = servant.look if servant else None  # looked at after every cycle, never before one
-        try:
-            Daemon(desk, "up", say=_say, tick=look).run()
+        try:  # the server is looked at after every turn, never before one
+            Daemon(desk, "up", say=_say, tick=servant.look if servant else _nothing).run()
         finally:
             if servant:
                 servant.close()
@@ -93,6 +92,10 @@ def _not_served() -> str:
     from fairlane.cli.work.extras import install_hint
 
     return f"no API and no dashboard. {install_hint('server')}"
+
+
+def _nothing(daemon: object) -> None:
+    """There is no server."""
 
 
 def _say(text: str) -> None:
@@ -132,14 +135,18 @@ def _detach(call: Call, more: list[str]) -> int:
         )  # fmt: skip
     pause = Event()
     for _ in range(int(UP_SECONDS / 0.05)):
-        found = holder(home)
-        if found is not None and found.get("pid") == process.pid:
+        found = holder(home) or {}
+        if found.get("pid") == process.pid and found.get("begun"):
             return process.pid
         if process.poll() is not None:
             break
         pause.wait(0.05)
+    else:
+        if (holder(home) or {}).get("pid") == process.pid:
+            return process.pid  # it takes long to come up
+    error = TryLater if process.returncode == TryLater.exit_code else FairlaneError
     message, hint = _last_words(home)
-    raise FairlaneError(message, f"{hint}Its log is {home / 'daemon.log'}.", "not_up")
+    raise error(message, f"{hint}Its log is {home / 'daemon.log'}.", "not_up")
 
 
 def _last_words(home: Path) -> tuple[str, str]:
