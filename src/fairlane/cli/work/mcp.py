@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,8 @@ def command(call: Call) -> None:
         remote = call.remote()
         anyio.run(serve_stdio, _asking(lambda name, given: remote.ask(name, **given)))
         return
+    for name in ("fairlane.planner", "fairlane.workspaces"):
+        import_module(name)  # two threads that import it at once would see half of it
     with call.desk() as desk:
         anyio.run(serve_stdio, _asking(lambda name, given: _answer(desk, name, given)))
 
