@@ -12,7 +12,8 @@ from tests.daemon.world import World, until, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
-LIMIT = 2.5
+#: Longer than a loaded machine takes to start an agent and to take in its end.
+LIMIT = 12
 
 
 def status_of(pid: int) -> str:
@@ -23,8 +24,7 @@ def status_of(pid: int) -> str:
 def test_time_asleep_is_no_work_time(world: World) -> None:
     """Runner and agent are stopped for longer than the limits, as a laptop's night does."""
     world.policy(
-        f'attempt.timeout = "{2 * LIMIT:.0f}s"\nattempt.silence = "{LIMIT * 1000:.0f}ms"\n'
-        "retry.max_attempts = 1\n"
+        f'attempt.timeout = "{LIMIT}s"\nattempt.silence = "{LIMIT}s"\nretry.max_attempts = 1\n'
     )
     wait = f'until test -f "{world.marks}/go"; do sleep 0.02; done;'
     world.add(world.marking("a", 0, more=wait))
@@ -34,7 +34,7 @@ def test_time_asleep_is_no_work_time(world: World) -> None:
     os.kill(told["pid"], signal.SIGSTOP)
     os.killpg(told["agent_pid"], signal.SIGSTOP)
     until(lambda: status_of(told["pid"]) == status_of(told["agent_pid"]) == "T")
-    wait_for(2 * LIMIT + 0.5)
+    wait_for(LIMIT + 0.5)
     (world.marks / "go").touch()
     os.kill(told["pid"], signal.SIGCONT)
     until(lambda: status_of(told["pid"]) == "S")  # it has looked at its clock
