@@ -74,7 +74,13 @@ def shell(tmp_path):
     return type_in
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "docs/walk.md" else name
+        for name in DOCUMENTS
+    ],
+)
 def test_console_blocks_show_what_is_printed(name, shell):
     for language, text in blocks(name):
         if language == "console":

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -271,6 +272,7 @@ def lanes_of(store: Store) -> tuple[int, dict[LaneKey, Any]]:
         return reading.version(), found
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES if EXAMPLES > 200 else 60)
 @given(FIRST, TRANSACTIONS)
 def test_both_stores_agree(first: list[Any], transactions: list[tuple[bool, list[Any]]]) -> None:
