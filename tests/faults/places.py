@@ -27,10 +27,11 @@ main()
 
 
 @contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[Path]:
+def small_disk(folder: Path, size: str, inodes: int = 0) -> Iterator[Path]:
     """A disk of its own, as small as asked; skipped where none may be mounted."""
     folder.mkdir()
-    words = ["mount", "-t", "tmpfs", "-o", f"size={size}", "fairlane-test", str(folder)]
+    options = f"size={size},nr_inodes={inodes}" if inodes else f"size={size}"
+    words = ["mount", "-t", "tmpfs", "-o", options, "fairlane-test", str(folder)]
     try:
         mounted = subprocess.run(words, capture_output=True, text=True, check=False)
     except OSError as error:

@@ -57,7 +57,7 @@ def _launched(desk: Desk, policy: Policy, cycle: Cycle) -> list[str]:
         task, attempt, found = cycle.launched.get()
         cycle.launching -= 1
         if isinstance(found, LaunchFailed):
-            holding.finish(desk, policy, {attempt.lease: found.ending()})
+            holding.finish(desk, policy, {attempt.lease: found.ending})
         else:
             holding.started(desk, policy, [attempt])
             started.append(task.id)

@@ -90,7 +90,7 @@ def _launch(desk: Desk, policy: Policy, committed: Committed) -> tuple[str, ...]
         try:
             running = launcher.launch(task, attempt, policy)
         except LaunchFailed as error:
-            holding.finish(desk, policy, {attempt.lease: error.ending()})
+            holding.finish(desk, policy, {attempt.lease: error.ending})
         else:
             holding.started(desk, policy, [running])
             started.append(task.id)

@@ -18,6 +18,7 @@ from fairlane.model.event import Happening
 from fairlane.model.instant import SECOND, Micros
 from fairlane.model.project import Project
 from fairlane.model.shipped import agent_of
+from fairlane.model.shortage import Shortage
 from fairlane.model.task import Task
 from fairlane.policy.policy import Policy
 from fairlane.service.desk import Desk
@@ -35,15 +36,23 @@ _GIT_PLACES = frozenset(
 )  # fmt: skip
 
 
+#: What a failed launch counts as, by the code of its error; every other one is the task's own.
+_COUNTS_AS = {
+    "paused": Happening.RELEASED,
+    "taken": Happening.RELEASED,
+    Shortage.code: Happening.ENVIRONMENT,
+}
+
+
 class LaunchFailed(FairlaneError):
-    """An attempt could not be started; it counts as `launch_failed`."""
+    """An attempt could not be started."""
 
     code = "launch_failed"
 
+    @property
     def ending(self) -> Ending:
-        """How the attempt ends; one that was not to start now is given back untouched."""
-        untouched = self.error_code in ("paused", "taken")
-        happening = Happening.RELEASED if untouched else Happening.LAUNCH_FAILED
+        """How the attempt ends."""
+        happening = _COUNTS_AS.get(self.error_code, Happening.LAUNCH_FAILED)
         return Ending(happening, Report(detail=self.message))
 
 
@@ -70,10 +79,14 @@ class Launcher:
             handle = self._executor.launch(orders)
         except LaunchFailed:
             raise
+        except Shortage as error:
+            raise LaunchFailed(error.message, error.hint, error.code) from error
         except FairlaneError as error:
             raise LaunchFailed(error.message, error.hint) from error
         except OSError as error:
-            raise LaunchFailed(str(error)) from error
+            missing = folders.missing(error, folders.run_folder(self._desk, attempt))
+            code = Shortage.code if missing else None
+            raise LaunchFailed(missing or str(error), code=code) from error
         return replace(attempt, pid=handle.pid, pid_started=handle.pid_started)
 
     def _orders(self, task: Task, attempt: Attempt, policy: Policy) -> Orders:

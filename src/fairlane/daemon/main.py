@@ -289,7 +289,7 @@ class Daemon:
             _, attempt, found = self.cycle.launched.get()
             self.cycle.launching -= 1
             if isinstance(found, LaunchFailed):
-                self._failed[attempt.lease] = found.ending()
+                self._failed[attempt.lease] = found.ending
                 continue
             self.crew.add(found)
             self._started.append(attempt)

@@ -10,6 +10,7 @@ from queue import SimpleQueue
 
 from fairlane import workspaces
 from fairlane.agents.adapter import Verdict
+from fairlane.daemon import folders
 from fairlane.daemon.crew import TURN_BYTES, Member
 from fairlane.daemon.trouble import is_of_the_place
 from fairlane.executors.base import Exit
@@ -126,7 +127,7 @@ def ending_of(desk: Desk, member: Member, project: Project, now: Instant) -> End
         damage = member.damage if ended is None else ended.damage or member.damage
         return _damaged(member, damage) if damage else _lost(member)
     if ended.launch_error:
-        return Ending(Happening.LAUNCH_FAILED, Report(detail=ended.launch_error))
+        return _not_started(member, ended)
     verdict = member.parser.verdict(ended.exit_code, ended.signal, _tail(member), now)
     found = _judged(member, ended, verdict)
     if found.happening is Happening.SUCCEEDED:
@@ -154,6 +155,15 @@ def _judged(member: Member, ended: Exit, verdict: Verdict) -> Ending:
     return Ending(happening, report, session, pause=pause)
 
 
+def _not_started(member: Member, ended: Exit) -> Ending:
+    """The runner could not start its agent, or not watch over it and so has ended it."""
+    missing = folders.missing(OSError(ended.errno, ""), member.folder)
+    ours = missing or ended.environment
+    happening = Happening.ENVIRONMENT if ours else Happening.LAUNCH_FAILED
+    tokens, usd = member.news.tokens, member.news.usd
+    return Ending(happening, Report(tokens, usd, missing or ended.launch_error))
+
+
 def _stopped(member: Member, why: str, detail: str) -> tuple[Happening, str]:
     if why in ("timeout", "silence"):
         return Happening.FAILED, why
@@ -169,8 +179,10 @@ def _lost(member: Member) -> Ending:
     if member.stopping and member.stopping != "shutdown":
         return Ending(Happening.STOPPED, Report())
     tokens, usd = member.news.tokens, member.news.usd
-    told = Report(tokens=tokens, usd=usd, detail="its runner is gone")
-    return Ending(Happening.LOST, told, member.news.session)
+    missing = folders.missing_now(member.folder)  # it could not even say so
+    told = Report(tokens=tokens, usd=usd, detail=missing or "its runner is gone")
+    happening = Happening.ENVIRONMENT if missing else Happening.LOST
+    return Ending(happening, told, member.news.session)
 
 
 def _damaged(member: Member, what: str) -> Ending:

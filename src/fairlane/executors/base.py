@@ -56,6 +56,8 @@ class Exit:
     exit_code: int | None = None
     signal: int | None = None
     launch_error: str = ""
+    errno: int = 0  # of the launch error
+    environment: bool = False  # whatever its number, the launch error is not the agent's
     stopped: str = ""  # why it was stopped: stop, timeout, silence, grace
     final: bool = False  # a final record was seen
     dropped: int = 0  # bytes of output

@@ -54,7 +54,7 @@ class ProcessExecutor:
 
     def warm_up(self) -> None:
         """Have a runner wait for the next orders; it ends when nobody can give it any."""
-        with self._turn:
+        with self._turn, contextlib.suppress(OSError):  # the next launch says what is missing
             if self._warm and self._spare is None:
                 self._spare = _new_runner()
 

@@ -141,17 +141,20 @@ class Runner:
 
     def run(self) -> dict[str, Any]:
         """Start it, watch it, and tell how it ended."""
-        names = ("stdout.log", "stderr.log")
+        names = [os.path.join(self.folder, f"{name}.log") for name in ("stdout", "stderr")]
         try:
-            logs = [Log(os.path.join(self.folder, name), self.orders) for name in names]
+            logs = [Log(name, self.orders) for name in names]
             self.agent = self._start()
         except OSError as error:
-            what = error.filename or self.orders["argv"][0]
-            return {"launch_error": f"{os.fsdecode(what)}: {error.strerror}"}
-        if self._stop_early:
-            self.stop(self._stop_early)
-        self._tell_start()
-        self._watch(self.agent, logs)
+            return failure(error, self.orders["argv"][0])
+        try:
+            if self._stop_early:
+                self.stop(self._stop_early)
+            self._tell_start()
+            self._watch(self.agent, logs)
+        except OSError as error:
+            self._give_up(self.agent, logs)
+            return failure(error, "its runner") | {"environment": True}
         for log in logs:
             log.close()
         sweep(self.agent.pid, self.orders["marker"])
@@ -192,7 +195,15 @@ class Runner:
         started = process_started(self.agent.pid)
         me = {"pid": os.getpid(), "pid_started": process_started(os.getpid())}
         agent = {"agent_pid": self.agent.pid, "agent_started": started}
-        write(self.folder, "runner.json", me | agent | {"started_at": self.started_at})
+        write(self.folder, "runner.json", me | agent | {"started_at": self.started_at}, now=True)
+
+    def _give_up(self, agent: subprocess.Popen[bytes], logs: list[Log]) -> None:
+        """It cannot be watched over: it ends, and leaves room to say so."""
+        for each in (agent.stdout, agent.stderr, *logs):
+            assert each is not None
+            each.close()
+        sweep(agent.pid, self.orders["marker"])
+        agent.wait()
 
     def _watch(self, agent: subprocess.Popen[bytes], logs: list[Log]) -> None:
         selector = selectors.DefaultSelector()
@@ -328,10 +339,16 @@ def process_started(pid: int) -> str | None:
         return None
 
 
-def write(folder: str, name: str, document: dict[str, Any]) -> None:
-    """A whole file or none, kept on disk; tried for a while where there is no room."""
+def failure(error: OSError, what: str) -> dict[str, Any]:
+    """Why nothing runs; the number tells whether something was missing here."""
+    text = f"{os.fsdecode(error.filename or what)}: {error.strerror}"
+    return {"launch_error": text, "errno": error.errno}
+
+
+def write(folder: str, name: str, document: dict[str, Any], now: bool = False) -> None:
+    """A whole file or none, kept on disk; where there is no room, tried for a while, or once."""
     path = os.path.join(folder, name)
-    give_up = time.monotonic() + WRITE_SECONDS
+    give_up = time.monotonic() + (0.0 if now else WRITE_SECONDS)
     while True:
         try:
             with contextlib.suppress(FileNotFoundError):
@@ -391,10 +408,14 @@ def main() -> int:
     except (OSError, ValueError):
         return 3  # whoever should give orders is gone: nothing was started
     folder = "."
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
+    me = {"pid": os.getpid(), "pid_started": process_started(os.getpid())}
+    try:
+        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+        write(folder, "runner.json", me, now=True)
+    except OSError as error:
+        write(folder, "exit.json", failure(error, orders["folder"]) | {"environment": True})
+        return 0
     runner = Runner(folder, orders)
-    write(folder, "runner.json", {"pid": os.getpid(), "pid_started": process_started(os.getpid())})
     if os.path.lexists(os.path.join(folder, REVOKED)):
         return 3  # whoever gave the orders died, and who came after did not see this runner
     signal.signal(signal.SIGTERM, lambda number, frame: runner.stop("stop"))

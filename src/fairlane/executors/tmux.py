@@ -11,6 +11,7 @@ from threading import Event as Signal
 from fairlane.executors.base import Handle, Orders
 from fairlane.executors.process import RUN, ProcessExecutor, exit_of, spoken
 from fairlane.model.errors import FairlaneError
+from fairlane.model.shortage import Shortage, told_in
 
 _SECONDS_MAX = 10.0
 
@@ -33,6 +34,8 @@ class TmuxExecutor:
             raise FairlaneError("tmux is not installed", "Install it, or use `process`.") from error
         except subprocess.CalledProcessError as error:
             said = error.stderr.decode(errors="replace").strip()
+            if told_in(said):
+                raise Shortage(f"tmux: {told_in(said)}") from error
             raise FairlaneError(f"tmux: {said}", "Is a session of this name left over?") from error
         _give(pipe, spoken(orders, echo=True))
         return self._wait(orders.folder)

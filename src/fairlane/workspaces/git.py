@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fairlane.model.errors import Refused
 from fairlane.model.record import dataclass
+from fairlane.model.shortage import MISSING, Shortage, told_in
 from fairlane.workspaces.overrides import Setting, environment, without_programs
 
 #: No call may hang a cycle.
@@ -97,13 +98,18 @@ def _run(
     except FileNotFoundError as error:
         raise GitError("git is not installed", "Install git, or take `repo` off.") from error
     except OSError as error:
+        if error.errno in MISSING:
+            raise
         raise GitError(f"git {words[0]} in {folder}: {error}") from error
     except subprocess.TimeoutExpired as error:
         raise GitError(f"git {words[0]} took over {SECONDS_MAX}s in {folder}") from error
     if done.returncode not in code_ok:
-        said = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace").splitlines()
-        last = said[-1] if said else "failed"
-        raise GitError(f"git {' '.join(words[:2])} in {folder}: {last}", _hint(last))
+        text = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace")
+        what = f"git {' '.join(words[:2])} in {folder}"
+        if missing := told_in(text):
+            raise Shortage(f"{what}: {missing}")
+        last = (text.splitlines() or ["failed"])[-1]
+        raise GitError(f"{what}: {last}", _hint(last))
     return done
 
 

@@ -8,6 +8,7 @@ from fairlane.model.errors import Refused
 from fairlane.model.names import OLD_NAME
 from fairlane.model.project import Project
 from fairlane.model.record import dataclass
+from fairlane.model.shortage import Shortage
 from fairlane.model.task import Task
 from fairlane.settings import Settings
 from fairlane.workspaces.checkouts import (
@@ -55,18 +56,24 @@ def prepare(
         return place
     if place.branch is None:
         return place
-    with one_at_a_time(home, place.repo.path):
-        check_records(place.repo)
-        check_branch(place.repo, place.branch)
-        _clear_half_made(place, place.repo)
-        if workspace is not None:
-            worktree = _ready_pool(place, place.repo)
-        else:
-            worktree = _ready_worktree(place, place.repo)
+    try:
+        _ready(home, place, place.repo, is_pool=workspace is not None)
+    except Shortage as error:
+        raise Shortage(f"no room for {place.path}: {error.message}") from error
+    return place
+
+
+def _ready(home: Path, place: Place, repo: Checkout, is_pool: bool) -> None:
+    """A worktree of its own, with the task's branch."""
+    assert place.branch is not None
+    with one_at_a_time(home, repo.path):
+        check_records(repo)
+        check_branch(repo, place.branch)
+        _clear_half_made(place, repo)
+        worktree = (_ready_pool if is_pool else _ready_worktree)(place, repo)
         if (now_on := branch_of(worktree)) != place.branch:
             raise GitError(f"{place.path} is on {now_on}, not on {place.branch}")
         (worktree.own / "index.lock").unlink(missing_ok=True)  # of one that was killed
-    return place
 
 
 def place_of(
@@ -152,9 +159,10 @@ def _ready_worktree(place: Place, repo: Checkout) -> Checkout:
         _free_branch(place, repo)
         git(repo, "worktree", "add", "--quiet", str(place.path), place.branch)
         return verified(repo, place.path)
+    start = _start(place, repo)
+    git(repo, "config", _base_name(place.branch), place.base)  # first: the branch may come alone
     words = ("worktree", "add", "--quiet", "--no-track", "-b", place.branch, str(place.path))
-    git(repo, *words, _start(place, repo))
-    git(repo, "config", _base_name(place.branch), place.base)
+    git(repo, *words, start)
     return verified(repo, place.path)
 
 
