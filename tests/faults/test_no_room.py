@@ -22,6 +22,7 @@ from fairlane.daemon.settle import ending_of
 from fairlane.executors import runner
 from fairlane.executors.base import Handle, Orders
 from fairlane.executors.process import ProcessExecutor, reap, spoken
+from fairlane.executors.runfiles import Lines
 from fairlane.model.event import Happening
 from fairlane.model.project import Project
 from fairlane.service.holding import Ending
@@ -46,8 +47,8 @@ breaker.launch_failures = "none"
 """
 #: A runner that does not try for a minute to say how it ended.
 IMPATIENT = f"""
-import sys; sys.path.append({str(Path(runner.__file__).parent)!r})
-import runner; runner.WRITE_SECONDS = 0.0; sys.exit(runner.main())
+import sys; sys.path.append({str(Path(runner.__file__).parents[1])!r})
+import runner; runner.files.WRITE_SECONDS = 0.0; sys.exit(runner.main())
 """
 
 
@@ -187,7 +188,9 @@ def taken_in(world: World, folder: Path) -> Ending:
         shell = agents(Settings())["shell"]
         assert task is not None
         gone = Handle(0, "")
-        member = Member(task, attempt, folder, shell, parser_for(shell), gone)
+        member = Member(
+            task, attempt, folder, shell, parser_for(shell), gone, Lines(folder / "stdout.log")
+        )
         return ending_of(desk, member, Project("default"), desk.now())
 
 

@@ -6,15 +6,13 @@ from fairlane.daemon.cycle import Cycle
 from fairlane.daemon.direct import launcher_of
 from fairlane.daemon.launch import LaunchFailed
 from fairlane.daemon.lock import COMMAND_SECONDS, SETTLING, STARTING, brief, holder
-from fairlane.daemon.settle import ending_of
+from fairlane.daemon.settle import book, broken, ending_of
 from fairlane.executors.process import reap
 from fairlane.model.errors import TryLater
-from fairlane.model.event import Happening
 from fairlane.model.task import Task
 from fairlane.policy.policy import Policy
 from fairlane.service import holding
 from fairlane.service.desk import Desk
-from fairlane.service.ending import Report
 from fairlane.service.holding import Ending
 from fairlane.store.base import Attempt
 
@@ -68,7 +66,7 @@ def _settle(desk: Desk, policy: Policy) -> tuple[str, ...]:
     taken = []
     for task, attempt in holding.gone(desk):  # again: the one before may have done it
         ending = _ending(desk, task, attempt)
-        if holding.finish(desk, policy, {attempt.lease: ending}):
+        if book(desk, policy, {attempt.lease: ending}):
             taken.append(task.id)
     return tuple(taken)
 
@@ -79,5 +77,9 @@ def _ending(desk: Desk, task: Task, attempt: Attempt) -> Ending:
     cycle = Cycle(desk, launcher_of(desk))
     try:
         return ending_of(desk, cycle.member(task, attempt), project, desk.now())
-    except LaunchFailed as error:  # its agent is not known any more: nobody can read its output
-        return Ending(Happening.FAILED, Report(detail=error.message), park=True)
+    except OSError:  # too many open files, no memory: whoever comes next looks again
+        raise
+    except Exception as error:  # a bug here must not hold the lease for ever
+        return broken(error)
+    finally:
+        cycle.close()

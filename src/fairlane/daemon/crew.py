@@ -37,6 +37,7 @@ class Member:
     stopping: str = ""
     settling: bool = False  # its end is being taken in, perhaps by another thread
     damage: str = ""  # why its output cannot be read
+    final: bool = False  # its final record was read
     news: Progress = field(default_factory=Progress)
     told: Progress = field(default_factory=Progress)  # what the store knows
 
@@ -50,19 +51,25 @@ class Member:
         with suppress(OSError):  # at its end it is said what is wrong
             self._take(self.log.more(TURN_BYTES))
 
-    def read_out(self) -> None:
-        """Its process is gone: read its log to the end, however long it is."""
+    def read_out(self, record: str = "") -> None:
+        """Its process is gone: read its log to the end, however long it is.
+
+        `record` is the final record as its runner kept it, where a full disk has cut the log.
+        """
         try:
             for lines in self.log.rest():
                 self._take(lines)
         except OSError as error:
             self.damage = damage_of(error)
+        if record and not self.final and not self.damage:
+            self._take([record])
 
     def _take(self, lines: list[str]) -> None:
         seen: list[Seen] = []
         for line in lines:
             for each in self.parser.line(line):
                 seen.append(each)
+                self.final = self.final or each.kind == "final"
                 self.news = _newer(self.news, each)
         if seen:
             with suppress(OSError):  # no room, or no file of ours: the store has what matters

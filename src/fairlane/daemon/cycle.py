@@ -81,7 +81,7 @@ class Cycle:
         with self._desk.store.read() as reading:
             project = reading.projects()[task.project]
             before = [each for each in reading.attempts(task.id) if each.fence < attempt.fence]
-        agent = self._launcher.agent_of(task, project)
+        agent = self._launcher.reader_of(task, project)
         session = session_of(agent, task, before)
         used = [each.tokens for each in before if each.session == session]
         baseline = Tokens(*(sum(counter) for counter in zip(*used, strict=True)))

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from fairlane.model.shortage import MISSING, ON_DISK
+from fairlane.model.errors import MISSING, ON_DISK
 from fairlane.service import alive
 from fairlane.service.desk import Desk
 from fairlane.store.base import Attempt

@@ -13,12 +13,11 @@ from fairlane.daemon.prompt import prompt_of
 from fairlane.executors.base import After, Executor, Orders
 from fairlane.executors.masks import patterns
 from fairlane.executors.runfiles import put
-from fairlane.model.errors import FairlaneError
+from fairlane.model.errors import FairlaneError, Shortage
 from fairlane.model.event import Happening
 from fairlane.model.instant import SECOND, Micros
 from fairlane.model.project import Project
 from fairlane.model.shipped import agent_of
-from fairlane.model.shortage import Shortage
 from fairlane.model.task import Task
 from fairlane.policy.policy import Policy
 from fairlane.service.desk import Desk
@@ -71,6 +70,13 @@ class Launcher:
         if agent is None:
             raise LaunchFailed(f"agent {name} is not known here", "Name it in fairlane.toml.")
         return agent
+
+    def reader_of(self, task: Task, project: Project) -> Agent:
+        """Whose output is read; of an agent that has left the settings only the exit code is."""
+        try:
+            return self.agent_of(task, project)
+        except LaunchFailed:
+            return self._agents["shell"]
 
     def launch(self, task: Task, attempt: Attempt, policy: Policy) -> Attempt:
         """Start it; the attempt then carries the number of its process."""

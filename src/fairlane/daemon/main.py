@@ -385,7 +385,9 @@ class Daemon:
         def leave(number: int, frame: FrameType | None) -> None:
             self.stop("stop" if number == signal.SIGUSR1 else "leave")
 
-        numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGHUP)
+        numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # `nohup` means: stay
+            numbers.append(signal.SIGHUP)
         return {number: signal.signal(number, leave) for number in numbers}
 
 

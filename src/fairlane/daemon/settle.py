@@ -121,7 +121,7 @@ def broken(error: Exception) -> Ending:
 def ending_of(desk: Desk, member: Member, project: Project, now: Instant) -> Ending:
     """What the end of this process means for its task."""
     ended = exit_of(member.folder)
-    member.read_out()
+    member.read_out(ended.record if ended is not None and ended.cut else "")
     if ended is None or ended.damage or member.damage:
         clean_up(member.folder)
         damage = member.damage if ended is None else ended.damage or member.damage

@@ -60,6 +60,8 @@ class Exit:
     environment: bool = False  # whatever its number, the launch error is not the agent's
     stopped: str = ""  # why it was stopped: stop, timeout, silence, grace
     final: bool = False  # a final record was seen
+    record: str = ""  # the last one, if it is short
+    cut: bool = False  # a full disk has cost the log a part, perhaps that record
     dropped: int = 0  # bytes of output
     started_at: int = 0
     ended_at: int = 0
@@ -78,9 +80,9 @@ class Exit:
 #: The types that the runner writes.
 _SORTS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("exit_code", "signal"), (int, NoneType)),
-    **dict.fromkeys(("launch_error", "stopped"), (str,)),
-    **dict.fromkeys(("dropped", "started_at", "ended_at"), (int,)),
-    "final": (bool,),
+    **dict.fromkeys(("launch_error", "stopped", "record"), (str,)),
+    **dict.fromkeys(("errno", "dropped", "started_at", "ended_at"), (int,)),
+    **dict.fromkeys(("final", "environment", "cut"), (bool,)),
 }
 
 

@@ -17,7 +17,7 @@ from fairlane.executors import runner
 from fairlane.executors.base import Exit, Handle, Orders
 from fairlane.executors.runfiles import Damaged, append, damage_of, read_record
 
-_FOLDER = str(Path(runner.__file__).parent)
+_FOLDER = str(Path(runner.__file__).parents[1])
 _CODE = f"import sys; sys.path.append({_FOLDER!r}); import runner; sys.exit(runner.main())"
 #: The command line of a runner: imported, not run as a script, so that it is compiled once.
 RUN = (sys.executable, "-I", "-S", "-c", _CODE)

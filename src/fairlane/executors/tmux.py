@@ -10,8 +10,7 @@ from threading import Event as Signal
 
 from fairlane.executors.base import Handle, Orders
 from fairlane.executors.process import RUN, ProcessExecutor, exit_of, spoken
-from fairlane.model.errors import FairlaneError
-from fairlane.model.shortage import Shortage, told_in
+from fairlane.model.errors import FairlaneError, Shortage, told_in
 
 _SECONDS_MAX = 10.0
 

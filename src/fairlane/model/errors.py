@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -11,6 +12,22 @@ if TYPE_CHECKING:
 
 #: What the system says where there is no room for what was to be written.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: Error numbers of the system -> what is missing.
+MISSING = {
+    errno.ENOSPC: "no space left",
+    errno.EDQUOT: "the quota is used up",
+    errno.EMFILE: "too many files are open in one process",
+    errno.ENFILE: "too many files are open on this machine",
+    errno.ENOMEM: "there is not enough memory",
+    errno.EAGAIN: "no more processes can be started",
+}
+#: Those that are about a disk.
+ON_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
+#: How programs tell the same; of a write that fails git does not say why.
+_TOLD = re.compile(
+    r"No space left on device|Disk quota exceeded|Too many open files|Cannot allocate memory"
+    r"|Resource temporarily unavailable|(?:unable to|failed to|could ?n.t|could not) write"
+)
 
 
 class FairlaneError(Exception):
@@ -57,6 +74,12 @@ class TryLater(FairlaneError):
     exit_code = 75
 
 
+class Shortage(FairlaneError):
+    """Something is missing here; the attempt counts as `environment`."""
+
+    code = "environment"
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint that names the nearest known word, or lists all of them."""
     from difflib import get_close_matches
@@ -66,3 +89,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if near:
         return f"Did you mean {near[0]!r}?"
     return f"Known: {', '.join(words)}." if words else ""
+
+
+def told_in(text: str) -> str:
+    """The line in which a program tells of a shortage; empty: none does."""
+    return next((line.strip() for line in text.splitlines() if _TOLD.search(line)), "")

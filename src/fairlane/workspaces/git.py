@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fairlane.model.errors import Refused
+from fairlane.model.errors import MISSING, Refused, Shortage, told_in
 from fairlane.model.record import dataclass
-from fairlane.model.shortage import MISSING, Shortage, told_in
 from fairlane.workspaces.overrides import Setting, environment, without_programs
 
 #: No call may hang a cycle.

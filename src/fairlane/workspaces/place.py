@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairlane.model.errors import Refused
+from fairlane.model.errors import Refused, Shortage
 from fairlane.model.names import OLD_NAME
 from fairlane.model.project import Project
 from fairlane.model.record import dataclass
-from fairlane.model.shortage import Shortage
 from fairlane.model.task import Task
 from fairlane.settings import Settings
 from fairlane.workspaces.checkouts import (

@@ -9,119 +9,35 @@ nothing of it behind, and says in `exit.json` how it ended.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import json
 import math
 import os
-import re
 import selectors
 import signal
-import stat
 import subprocess
 import sys
 import time
+
+from .files import write
+from .log import Log
+from .processes import MARK, ignore_nothing, marked, process_started, sweep
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
+__all__ = ["MARK", "REVOKED", "Runner", "main", "marked", "process_started"]
+
 CHUNK = 1 << 20
 #: In a run folder: nothing is to be started here any more.
 REVOKED = "revoked"
-#: How every file of the run folder is opened: the agent could have put a link or a pipe there.
-SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-#: What every process of a run has in its environment.
-MARK = "FAIRLANE_RUN"
 #: After the agent's end its output may still be held open by what it left behind.
 DRAIN_SECONDS = 1.0
-#: How long `exit.json` is tried when the disk is full.
-WRITE_SECONDS = 60.0
 #: The output that has come is dealt with in less; a longer time was spent asleep.
 BUSY_SECONDS = 5.0
 #: Shortest sleep towards a deadline, else a tenth of what is left: no sleep alone uses it up.
 TICK_SECONDS = 0.1
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-class Log:
-    """One output file: whole lines, masked, up to a size; final records are always kept."""
-
-    def __init__(self, path: str, orders: dict[str, Any]) -> None:
-        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | SAFE, 0o600)
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise OSError(errno.EINVAL, "no regular file", path)
-        self._file: BinaryIO = os.fdopen(file, "ab", buffering=0)
-        self._left, self._line_max = orders["max_bytes"], orders["line_max"]
-        self._mask = re.compile("|".join(orders["mask"]).encode()) if orders["mask"] else None
-        self._final = orders["final"]
-        self._parts: list[bytes] = []  # of a line whose end has not come
-        self._held = 0
-        self.dropped = 0
-        self.finals = 0  # final records so far
-
-    def feed(self, data: bytes) -> None:
-        """More output."""
-        whole, end, rest = data.rpartition(b"\n")
-        if end:
-            self._block(b"".join([*self._parts, whole, end]))
-            self._parts, self._held = [], 0
-        if self._left <= 0 and not self._parts and not rest.startswith(b"{"):
-            self.dropped += len(rest)  # its end, if it comes, is no beginning of a record
-            self._parts, self._held = ([b" "], 1) if rest else ([], 0)
-        elif rest:
-            self._parts.append(rest)
-            self._held += len(rest)
-        if self._held > self._line_max:
-            self._block(b"".join(self._parts))
-            self._parts, self._held = [b" "], 1
-
-    def close(self) -> None:
-        """No more output."""
-        if self._held > 1:
-            self._block(b"".join(self._parts) + b"\n")
-        if self.dropped:
-            self._write(b"[fairlane: %d bytes were dropped]\n" % self.dropped)
-        self._file.close()
-
-    def _block(self, lines: bytes) -> None:
-        """Lines, each with its end."""
-        finals = self._finals(lines) if self._final and b"{" in lines else []
-        self.finals += len(finals)
-        room = max(0, self._left)
-        kept, beyond = lines[:room], lines[room:]
-        if kept:
-            self._left -= len(kept)
-            self._write(self._masked(kept))
-        self.dropped += len(beyond)
-        for line in finals:
-            if beyond and line not in kept:
-                self._write(b"\n" + self._masked(line) + b"\n")
-
-    def _masked(self, data: bytes) -> bytes:
-        return self._mask.sub(b"***", data) if self._mask else data
-
-    def _write(self, data: bytes) -> None:
-        try:
-            while data:
-                data = data[self._file.write(data) :]
-        except OSError:  # no room: the agent goes on, its words are lost
-            self.dropped += len(data)
-
-    def _finals(self, lines: bytes) -> list[bytes]:
-        words = [word.encode() for _, known in self._final for word in known]
-        if not any(word in lines for word in words):
-            return []
-        found = []
-        for line in lines.split(b"\n"):
-            if len(line) > self._line_max or not line.startswith(b"{"):
-                continue  # nobody reads a longer one
-            if any(word in line for word in words):
-                with contextlib.suppress(ValueError, AttributeError, RecursionError):
-                    record = json.loads(line)
-                    if any(record.get(key) in known for key, known in self._final):
-                        found.append(line)
-        return found
 
 
 class Runner:
@@ -164,6 +80,8 @@ class Runner:
             "signal": -code if code < 0 else None,
             "final": logs[0].finals > 0,
             "dropped": sum(log.dropped for log in logs),
+            "record": logs[0].record.decode("utf-8", "replace"),
+            "cut": logs[0].cut,
         }
 
     def stop(self, why: str) -> None:
@@ -295,92 +213,10 @@ class Runner:
             os.killpg(self.agent.pid, number)
 
 
-def ignore_nothing() -> None:
-    """An agent inherits what is ignored here, but no handler; `nohup` must not keep it from a stop.
-
-    `Popen` itself restores the two that Python ignores.
-    """
-    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, lambda number, frame: None)
-
-
-def sweep(group: int, marker: str) -> None:
-    """Nothing stays behind: the group, and whatever left it but carries the run's mark."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-    for _ in range(3):
-        found = marked(marker)
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        if not found:
-            return
-
-
-def marked(marker: str) -> list[int]:
-    """Processes that carry this run's mark in their environment, but for this one."""
-    found = []
-    mark = os.fsencode(f"{MARK}={marker}")
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as held:
-                if mark in held.read().split(b"\0"):
-                    found.append(int(name))
-    return found
-
-
-def process_started(pid: int) -> str | None:
-    """What tells this process from a later one of the same number."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as held:
-            return held.read().rpartition(")")[2].split()[19]
-    except OSError:
-        return None
-
-
 def failure(error: OSError, what: str) -> dict[str, Any]:
     """Why nothing runs; the number tells whether something was missing here."""
     text = f"{os.fsdecode(error.filename or what)}: {error.strerror}"
-    return {"launch_error": text, "errno": error.errno}
-
-
-def write(folder: str, name: str, document: dict[str, Any], now: bool = False) -> None:
-    """A whole file or none, kept on disk; where there is no room, tried for a while, or once."""
-    path = os.path.join(folder, name)
-    give_up = time.monotonic() + (0.0 if now else WRITE_SECONDS)
-    while True:
-        try:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path + ".new")
-            new = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE, 0o600)
-            with os.fdopen(new, "w", encoding="utf-8") as held:
-                json.dump(document, held)
-                held.flush()
-                os.fsync(held.fileno())
-            os.replace(path + ".new", path)
-            return
-        except OSError as error:
-            if error.errno not in NO_ROOM or time.monotonic() >= give_up:
-                raise
-            if not make_room(folder):
-                time.sleep(0.5)
-
-
-def make_room(folder: str) -> bool:
-    """How it ended matters more than what it said: half of the longer log goes."""
-    sizes = {}
-    for name in ("stdout.log", "stderr.log"):
-        with contextlib.suppress(OSError):
-            file = os.open(os.path.join(folder, name), os.O_WRONLY | SAFE)
-            sizes[file] = os.fstat(file).st_size
-    longest = max(sizes, key=lambda file: sizes[file], default=-1)
-    made = bool(sizes.get(longest))
-    if made:
-        os.truncate(longest, sizes[longest] // 2)
-    for file in sizes:
-        os.close(file)
-    return made
+    return {"launch_error": text, "errno": error.errno or 0}
 
 
 def call_for(argv: list[str], unless: str) -> None:
@@ -427,7 +263,3 @@ def main() -> int:
     if orders.get("after"):
         call_for(**orders["after"])
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
