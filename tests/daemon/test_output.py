@@ -135,3 +135,16 @@ def test_a_home_in_which_absurd_numbers_lie_comes_up(printing: World) -> None:
     printing.add(printer("b", "say(result)"))
     printing.run()
     assert printing.statuses() == {"a": "done", "b": "done"}
+
+
+def test_a_daemon_comes_up_though_an_agent_has_left_the_settings(printing: World) -> None:
+    go = printing.marks / "go"
+    wait = f"import pathlib\nwhile not pathlib.Path({str(go)!r}).exists(): time.sleep(0.05)"
+    printing.add(printer("a", wait))
+    pid = printing.up()
+    printing.runner("a")
+    printing.kill(pid)
+    printing.settings("[worker]\nslots = 10\n")
+    printing.up()
+    go.touch()
+    until(lambda: printing.statuses() == {"a": "done"})

@@ -217,3 +217,15 @@ def test_a_full_disk_in_the_run_folder_loses_words_but_no_end(world: World) -> N
         world.run()
         assert world.statuses()["a"] == "done"
         assert [each.outcome for each in world.attempts("a")] == ["succeeded"]
+
+
+def test_a_daemon_under_nohup_stays_when_its_terminal_closes(world: World) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        pid = world.up()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    os.kill(pid, signal.SIGHUP)
+    world.add(world.marking("a", 0))
+    until(lambda: world.statuses() == {"a": "done"})
+    assert len(world.attempts("a")) == 1

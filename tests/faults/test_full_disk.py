@@ -82,6 +82,27 @@ def test_printing_agents_fill_the_disk_and_the_queue_finishes_when_there_is_room
     assert world.sound()
 
 
+def test_a_final_record_counts_though_the_log_has_no_room_for_it(
+    world: World, disk: Path, tmp_path: Path
+) -> None:
+    world.settings('[agents.own]\nargv = ["{command}"]\nparser = "demo"\n')
+    world.policy("retry.max_attempts = 1\n")
+    record = '{"type":"result","outcome":"succeeded","tokens":{"input":7,"output":5}}'
+    go = tmp_path / "go"
+    script = f"until test -f {go}; do sleep 0.05; done; echo '{record}'"
+    world.add({"id": "a", "agent": "own", "command": ["sh", "-c", script]})
+    pid = world.up()
+    agent = world.runner("a")["agent_pid"]
+    fill(disk / "ballast")
+    go.touch()
+    until(partial(is_zombie, agent))
+    (disk / "ballast").unlink()
+    until(lambda: world.statuses() == {"a": "done"})
+    (attempt,) = world.attempts("a")
+    assert (attempt.outcome, attempt.tokens) == ("succeeded", (7, 5, 0, 0))
+    down(world, pid)
+
+
 def test_who_cannot_begin_for_lack_of_room_says_so_and_may_be_tried_again(
     world: World, disk: Path
 ) -> None:
