@@ -50,7 +50,19 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("words", [("add", "More"), ("list",), ("lease",), ("run",), ("status",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("add", "More"),
+        ("list",),
+        ("lease",),
+        ("run",),
+        ("status",),
+        ("policy", "set", "caps.all=2"),
+        ("policy", "use", "depth-first"),
+        ("policy", "show"),
+    ],
+)
 def test_no_empty_queue_is_begun_beside_an_old_one(old, words):
     before = names(old)
     said = fairlane("--home", old, *words)
@@ -157,6 +169,7 @@ def test_the_users_own_home_moves_with_its_worktrees(tmp_path):
     git(repo, "worktree", "add", "-q", "-b", "fairlead/fix-1", str(worktree))
     git(repo, "config", "branch.fairlead/fix-1.fairlead-base", "main")
 
+    assert fairlane("policy", "set", "caps.all=2", **state).code == 1
     refused = fairlane("list", **state)
     assert (refused.code, "`fairlane migrate` takes it in" in refused.err) == (1, True)
     home = tmp_path / "state" / "fairlane"

@@ -43,7 +43,11 @@ class Call:
 
     @property
     def policy_file(self) -> Path:
-        """The policy file of the home folder."""
+        """The policy file of the home folder; not beside one that is still to be taken in."""
+        from fairlane.app import former_home
+        from fairlane.service.house import old_home
+
+        old_home.refuse(self.folder, former_home(self.home))
         return self.folder / "policy.toml"
 
     @property

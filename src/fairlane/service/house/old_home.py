@@ -97,7 +97,10 @@ def _move(folder: Path, home: Path) -> None:
     try:
         folder.rename(home)
     except OSError as error:
-        hint = f"Take it in where it is: fairlane --home {folder} migrate"
+        hint = (
+            f"Empty {home}, or take the old one in where it is, `fairlane --home {folder} migrate`,"
+            f" and name it from then on: FAIRLANE_HOME={folder}."
+        )
         message = f"{folder} cannot be moved to {home}: {error.strerror}"
         raise Refused(message, hint, code="old_home") from error
 
