@@ -17,6 +17,8 @@ from tests.acceptance.commands import fairlane
 
 #: Written by the version before: a dump of its store, its settings, its policy.
 WRITTEN = Path(__file__).parent / "old_home"
+#: Waits like a runner, and has its command line.
+RUNNER = "import sys; input(); 'import runner; sys.exit(runner.main())'"
 OLD_STORE, OLD_SETTINGS = "fairlead.db", "fairlead.toml"
 
 
@@ -122,7 +124,7 @@ def test_a_damaged_old_store_is_left_alone(old):
 
 
 def test_it_is_refused_while_its_agents_run(old):
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as agent:
+    with subprocess.Popen([sys.executable, "-c", RUNNER], stdin=subprocess.PIPE) as agent:
         runs = old / "runs" / "pull-2" / "1"
         runs.mkdir(parents=True)
         alive = {"pid": agent.pid, "pid_started": process_started(agent.pid)}

@@ -41,7 +41,7 @@ def small_disk(folder: Path, size: str, inodes: int = 0) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def for_reading_only(folder: Path) -> None:

@@ -261,3 +261,31 @@ def test_the_repository_itself_is_safe_from_its_agents_too(hostile: Hostile) -> 
     yard.prepare("t2", "shared")
     yard.leftovers()
     hostile.assert_harmless()
+
+
+@pytest.mark.parametrize("where", ["onbranch:fairlane/t2", "gitdir:{common}/worktrees/t2"])
+def test_settings_that_hold_in_the_next_worktree_alone(
+    hostile: Hostile, tmp_path: Path, where: str
+) -> None:
+    hostile.yard.work("t1")
+    included = tmp_path / "included"
+    included.write_text(f'[filter "b"]\n\tsmudge = {hostile.program}\n')
+    name = f"includeIf.{where.format(common=hostile.common)}.path"
+    git(hostile.yard.repo, "config", name, str(included))
+    (hostile.common / "info").mkdir(exist_ok=True)
+    (hostile.common / "info" / "attributes").write_text("* filter=b\n")
+    with suppress(FairlaneError):
+        hostile.yard.prepare("t2")
+    hostile.assert_harmless()
+
+
+def test_a_worktree_that_was_not_filled_is_made_anew(hostile: Hostile) -> None:
+    """Killed between making and filling it: nobody takes the empty folder for work."""
+    place = hostile.yard.prepare("t1")
+    (hostile.common / "worktrees" / "t1" / "locked").write_text("initializing")
+    for file in place.path.iterdir():
+        if file.is_file() and file.name != ".git":
+            file.unlink()
+    hostile.yard.prepare("t1")
+    assert hostile.yard.finish("t1") == ""
+    assert hostile.yard.files("fairlane/t1") == hostile.yard.files("main")

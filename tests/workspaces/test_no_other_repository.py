@@ -287,3 +287,28 @@ def test_two_repositories_do_not_share_records(hostile: Hostile, tmp_path: Path)
     yard.work("t1")
     assert yard.finish("t1") == ""
     assert git(tmp_path / "api", "log", "--format=%s", "fairlane/t1") == "t1\nfirst"
+
+
+def test_the_lock_of_a_repository_is_no_way_out(hostile: Hostile, tmp_path: Path) -> None:
+    yard = hostile.yard
+    yard.work(MERGING)
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    (lock,) = (yard.home / "locks").iterdir()
+    lock.unlink()
+    lock.symlink_to(precious)
+    assert "cannot be used" in yard.finish(MERGING)
+    lock.unlink()
+    os.mkfifo(lock)
+    assert "is no regular file" in yard.finish(MERGING)
+    assert precious.read_text() == "precious"
+
+
+def test_a_repository_that_shares_the_folder_of_another_is_refused(hostile: Hostile) -> None:
+    yard = hostile.yard
+    yard.work(MERGING)
+    (hostile.common / "commondir").write_text(f"{hostile.other / '.git'}\n")
+    assert "leads into another repository" in yard.finish(MERGING)
+    with pytest.raises(FairlaneError, match="leads into another repository"):
+        yard.prepare("t2")
+    hostile.assert_harmless()

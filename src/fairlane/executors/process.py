@@ -17,8 +17,9 @@ from fairlane.executors import runner
 from fairlane.executors.base import Exit, Handle, Orders
 from fairlane.executors.runfiles import Damaged, append, damage_of, read_record
 
+_CALL = "import runner; sys.exit(runner.main())"
 _FOLDER = str(Path(runner.__file__).parents[1])
-_CODE = f"import sys; sys.path.append({_FOLDER!r}); import runner; sys.exit(runner.main())"
+_CODE = f"import sys; sys.path.append({_FOLDER!r}); {_CALL}"
 #: The command line of a runner: imported, not run as a script, so that it is compiled once.
 RUN = (sys.executable, "-I", "-S", "-c", _CODE)
 
@@ -107,6 +108,8 @@ def owner_of(folder: Path) -> Handle | None:
         return None
     if "pid" not in told or is_dead(told["pid"], told.get("pid_started")):
         return None
+    if not _is_runner(told["pid"]):  # an agent has written this; it would be stopped some day
+        return None
     return Handle(told["pid"], told["pid_started"])
 
 
@@ -136,12 +139,31 @@ def clean_up(folder: Path) -> None:
     with contextlib.suppress(OSError):
         told = _runner_of(folder)
     group = told.get("agent_pid")
-    if group is not None and not is_dead(group, told.get("agent_started")):
+    dead = group is None or is_dead(group, told.get("agent_started"))
+    if group is not None and not dead and _is_agent(group, folder):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
     for pid in runner.marked(str(folder)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
+
+
+def _is_runner(pid: int) -> bool:
+    """Whether this process is a runner, by its command line."""
+    return os.fsencode(_CALL) in _of_process(pid, "cmdline")
+
+
+def _is_agent(pid: int, folder: Path) -> bool:
+    """Whether this process has the mark of the run; one whose environment is empty may have had."""
+    variables = _of_process(pid, "environ").split(b"\0")
+    return variables == [b""] or os.fsencode(f"{runner.MARK}={folder}") in variables
+
+
+def _of_process(pid: int, what: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{what}").read_bytes()
+    except OSError:
+        return b""
 
 
 def reap() -> None:

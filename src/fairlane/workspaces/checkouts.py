@@ -12,7 +12,7 @@ from fairlane.workspaces.git import Checkout, git, shown
 #: A file that leads git elsewhere holds one path.
 _BYTES_MAX = 8192
 #: What git writes into a worktree's lock while it makes it.
-_BEING_MADE = "initializing"
+BEING_MADE = "initializing"
 
 
 class Unsafe(Refused):
@@ -105,7 +105,7 @@ def _link(path: Path) -> Refused:
 def is_half_made(worktree: Checkout) -> bool:
     """Whether git was interrupted while it made this worktree."""
     try:
-        return _line(worktree.own / "locked") == _BEING_MADE
+        return _line(worktree.own / "locked") == BEING_MADE
     except (_Wrong, OSError):
         return False
 

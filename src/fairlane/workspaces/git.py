@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import stat
 import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -77,8 +78,15 @@ def discover(folder: Path) -> Checkout | None:
     done = _run(folder, words, environment(), (0, 128))
     if done.returncode:
         return None
-    top, own, common = os.fsdecode(done.stdout).splitlines()
-    return Checkout(Path(top).resolve(), Path(own).resolve(), (folder / common).resolve())
+    lines = os.fsdecode(done.stdout).splitlines()
+    if len(lines) != 3:
+        raise GitError(f"{folder} has a configuration that git cannot be asked about")
+    top, own, common = lines
+    at = Checkout(Path(top).resolve(), Path(own).resolve(), (folder / common).resolve())
+    if at.own == at.path / ".git" and at.common != at.own:  # only worktrees share a folder
+        hint = f"Look at {at.own / 'commondir'}: git never writes it there."
+        raise GitError(f"{at.own} leads into another repository: {at.common}", hint)
+    return at
 
 
 def _places(at: Checkout) -> dict[str, str]:
@@ -165,6 +173,17 @@ def one_at_a_time(home: Path, repo: Path) -> Iterator[None]:
     folder = home / "locks"
     folder.mkdir(mode=0o700, exist_ok=True)
     name = hashlib.sha256(str(repo).encode()).hexdigest()[:16]
-    with (folder / f"{name}.lock").open("w") as held:
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        held = os.open(folder / f"{name}.lock", flags, 0o600)
+    except OSError as error:
+        if error.errno in MISSING:
+            raise
+        raise GitError(f"{folder / name}.lock cannot be used: {error.strerror}") from error
+    try:
+        if not stat.S_ISREG(os.fstat(held).st_mode):
+            raise GitError(f"{folder / name}.lock is no regular file", "Remove it.")
         fcntl.flock(held, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(held)

@@ -11,6 +11,7 @@ from fairlane.model.record import dataclass
 from fairlane.model.task import Task
 from fairlane.settings import Settings
 from fairlane.workspaces.checkouts import (
+    BEING_MADE,
     branches_out,
     check_branch,
     check_records,
@@ -156,13 +157,20 @@ def _ready_worktree(place: Place, repo: Checkout) -> Checkout:
     _make_room(place, repo)
     if commit_of(repo, f"refs/heads/{place.branch}") is not None:
         _free_branch(place, repo)
-        git(repo, "worktree", "add", "--quiet", str(place.path), place.branch)
-        return verified(repo, place.path)
+        return _new_worktree(repo, place.path, place.branch)
     start = _start(place, repo)
     git(repo, "config", _base_name(place.branch), place.base)  # first: the branch may come alone
-    words = ("worktree", "add", "--quiet", "--no-track", "-b", place.branch, str(place.path))
-    git(repo, *words, start)
-    return verified(repo, place.path)
+    return _new_worktree(repo, place.path, start, "--no-track", "-b", place.branch)
+
+
+def _new_worktree(repo: Checkout, path: Path, commit: str, *options: str) -> Checkout:
+    """A worktree, filled in a second call: some settings of a repository hold in it alone."""
+    lock = ("--lock", "--reason", BEING_MADE)  # until it is filled
+    git(repo, "worktree", "add", "--quiet", "--no-checkout", *lock, *options, str(path), commit)
+    worktree = verified(repo, path)
+    git(worktree, "checkout", "--quiet", "--force")
+    (worktree.own / "locked").unlink(missing_ok=True)
+    return worktree
 
 
 def _ready_pool(place: Place, repo: Checkout) -> Checkout:
@@ -171,8 +179,7 @@ def _ready_pool(place: Place, repo: Checkout) -> Checkout:
     assert place.base is not None
     if (worktree := worktree_at(repo, place.path)) is None:
         _make_room(place, repo)
-        git(repo, "worktree", "add", "--quiet", "--detach", str(place.path))
-        worktree = verified(repo, place.path)
+        worktree = _new_worktree(repo, place.path, "HEAD", "--detach")
     if branch_of(worktree) == place.branch:
         return worktree
     _keep_rest(repo, worktree)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from fairlane.executors.process import clean_up, owner_of
 from fairlane.executors.runfiles import Damaged, Lines, append, opened, put, read_record, size
+from fairlane.executors.runner import process_started
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -79,3 +84,17 @@ def test_the_rest_of_a_log_is_read_to_its_end_in_parts(run: Path) -> None:
     parts = list(Lines(log).rest())
     assert len(parts) > 1
     assert [int(each) for part in parts for each in part] == list(range(300_000))
+
+
+def test_a_run_folder_that_names_a_stranger_harms_nobody(run: Path) -> None:
+    """What a run folder says of processes is believed only of runners, and of what they started."""
+    stranger = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
+    )
+    pid, started = stranger.pid, process_started(stranger.pid)
+    told = {"pid": pid, "pid_started": started, "agent_pid": pid, "agent_started": started}
+    (run / "runner.json").write_text(json.dumps(told))
+    assert owner_of(run) is None
+    clean_up(run)
+    stranger.communicate(b"\n")
+    assert stranger.returncode == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from threading import Event
@@ -99,7 +100,8 @@ def _nothing(daemon: object) -> None:
 
 
 def _say(text: str) -> None:
-    print(safe(text), file=sys.stderr, flush=True)
+    """A line on standard error, unbuffered: what a full disk refuses is not written later."""
+    os.write(sys.stderr.fileno(), f"{safe(text)}\n".encode(errors="backslashreplace"))
 
 
 def _tell(call: Call, pid: int, page: bool | None) -> None:
