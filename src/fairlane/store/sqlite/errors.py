@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fairlane.model.errors import FairlaneError, Refused, TryLater
+from fairlane.model.errors import NO_ROOM, FairlaneError, Refused, TryLater
 from fairlane.store.sqlite.whole import has_log, is_empty, is_whole
 
 _CORRUPT = (
     "malformed", "not a database", "file is encrypted", "disk image", "decode to UTF-8",
     "unsupported file format",
 )  # fmt: skip
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
-_NO_ROOM = "Free some disk space."
+_FREE_SOME = "Free some disk space."
 
 
 class Damaged(sqlite3.DatabaseError):
@@ -45,8 +44,8 @@ def reachable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or str(error)
-        if error.errno in _FULL:
-            raise TryLater(f"no room left to write {path}", _NO_ROOM, "disk_full") from error
+        if error.errno in NO_ROOM:
+            raise TryLater(f"no room left to write {path}", _FREE_SOME, "disk_full") from error
         if error.errno in _FORBIDDEN:
             raise _read_only(path, why) from error
         hint = "Check that its folder exists."
@@ -61,7 +60,7 @@ def explain(error: sqlite3.DatabaseError, path: Path) -> FairlaneError:
     if "locked" in text or "busy" in text:
         return TryLater(f"{path} is busy: {text}", "Try again in a moment.", "busy")
     if "full" in text:
-        return TryLater(f"no room left to write {path}", _NO_ROOM, "disk_full")
+        return TryLater(f"no room left to write {path}", _FREE_SOME, "disk_full")
     if "readonly" in text:
         return _read_only(path, text)
     if "unable to open" in text:
