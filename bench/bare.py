@@ -6,7 +6,8 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from bench.peers import PROMPT
-from fairlane.store.sqlite.queries import migrations, queries
+from fairlane.store.sqlite.migrate import migrations
+from fairlane.store.sqlite.store import statements
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,9 +36,9 @@ class Bare:
         self._execute("PRAGMA foreign_keys = ON")
         for _, _, text in migrations():
             self.connection.executescript(text)
-        self._sql = queries()
+        self._sql = statements()
         self._execute(self._sql["add_lane"], (KEY,))
-        self._execute(self._sql["put_policy_text"], ("policy", "{}"))
+        self._execute(self._sql["put_policies"], ("policy", "{}"))
         self._record = record
         self._last = 0  # task, and fence
         self._events = 0
@@ -83,7 +84,7 @@ class Bare:
     def _lease(self, seqs: range, count: int) -> None:
         self._execute("BEGIN IMMEDIATE")
         self._counts("version", "event", "fence", "decision")
-        self._execute(self._sql["put_worker"], ("w", WORKER))
+        self._execute(self._sql["put_workers"], ("w", WORKER))
         self._decisions += 1
         lanes, rest, plan, digests = self._record
         values = (self._decisions, AT, 1, "policy", 1, lanes, rest, plan, digests)

@@ -15,9 +15,9 @@ from time import monotonic, sleep
 
 from bench.measure import Row
 from bench.queues import queue
-from fairlane.app import open_desk
+from fairlane.app import open_context
 from fairlane.clock import SystemClock
-from fairlane.daemon.lock import holder
+from fairlane.runtime.lock import holder
 from fairlane.service import tasks
 
 STARTS = 25
@@ -38,10 +38,10 @@ def rows() -> list[Row]:
 def small(home: Path) -> Iterator[Row]:
     home.mkdir()
     with daemon(home) as pid:
-        desk = open_desk(home)
+        context = open_context(home)
         ours, bare = [], []
         for number in range(STARTS):
-            ours.append(started(home, lambda mark, n=number: add(desk, mark, n)))
+            ours.append(started(home, lambda mark, n=number: add(context, mark, n)))
             bare.append(started(home, lambda mark: subprocess.run(script(mark), check=True)))
         more = (median(ours) - median(bare)) * 1000
         figures = f"{median(ours) * 1000:.0f} ms", f"bare subprocess {median(bare) * 1000:.0f} ms"
@@ -89,9 +89,9 @@ def script(mark: Path) -> list[str]:
     return ["sh", "-c", f'date +%s%N > "{mark}.new"; mv "{mark}.new" "{mark}"']
 
 
-def add(desk: object, mark: Path, number: int) -> None:
+def add(context: object, mark: Path, number: int) -> None:
     record = {"id": f"s{number}", "agent": "shell", "command": script(mark)}
-    tasks.add(desk, [record])  # type: ignore[arg-type]
+    tasks.add(context, [record])  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def daemon(home: Path) -> Iterator[int]:
     words = [sys.executable, "-m", "fairlane", "--home", str(home)]
     process = subprocess.Popen([*words, "up"], stderr=subprocess.DEVNULL)
     try:
-        while (holder(home) or {}).get("pid") != process.pid:
+        while (lock := holder(home)) is None or lock["pid"] != process.pid:
             sleep(0.05)
         yield process.pid
     finally:

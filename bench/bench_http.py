@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 
 from bench.measure import Row, median_pair, show_seconds
 from bench.queues import Queue, queue
-from fairlane.app import open_desk
-from fairlane.service import leases, tasks
-from fairlane.service.desk import Desk
+from fairlane.app import open_context
+from fairlane.engine.context import Context
+from fairlane.service import pull, tasks
 
 CALLERS, EACH, TURNS = 8, 60, 7
 VIEWS, SMALL, LARGE = 15, 1_000, 1_000_000
@@ -45,12 +45,12 @@ def rows() -> list[Row]:
 def pulled(here: Path) -> Iterator[Row]:
     """Leases and results a second."""
     (here / "policy.toml").write_text(POLICY, encoding="utf-8")
-    desk = open_desk(here)
+    context = open_context(here)
     direct, served = [], []
     with server(here, "--no-page") as (address, token), closing(Crowd(address, token)) as crowd:
         for _ in range(TURNS + 1):
-            tasks.add(desk, [{"prompt": "Fix the login form"}] * (2 * CALLERS * EACH))
-            direct.append(rate(lambda: one_at_a_time(desk)))
+            tasks.add(context, [{"prompt": "Fix the login form"}] * (2 * CALLERS * EACH))
+            direct.append(rate(lambda: one_at_a_time(context)))
             served.append(rate(crowd.work))
     ours, plain = median(served[1:]), median(direct[1:])
     what = f"lease and complete over HTTP, {CALLERS} callers (ratio of rates)"
@@ -77,7 +77,7 @@ def looked(here: Path) -> Iterator[Row]:
 
 
 def view(seen: Queue, address: str, token: str, path: str) -> None:
-    tasks.add(seen.desk, [{"prompt": "One more"}])
+    tasks.add(seen.context, [{"prompt": "One more"}])
     connection = HTTPConnection(address)
     connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
     answer = connection.getresponse()
@@ -94,10 +94,10 @@ def rate(work: Any) -> float:
     return CALLERS * EACH / (perf_counter() - start)
 
 
-def one_at_a_time(desk: Desk) -> None:
+def one_at_a_time(context: Context) -> None:
     for _ in range(CALLERS * EACH):
-        (taken,) = leases.lease(desk, limit=1, worker="w")["leases"]
-        leases.complete(desk, [taken["lease"]])
+        (taken,) = pull.lease(context, limit=1, worker="w")["leases"]
+        pull.finish(context, taken["lease"])
 
 
 class Crowd:

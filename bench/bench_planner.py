@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from bench.measure import Row, show_seconds
 from fairlane.model.instant import HOUR, MINUTE
-from fairlane.model.lane import Entry, LaneKey, lane_of
 from fairlane.model.project import Project
 from fairlane.model.snapshot import Snapshot
+from fairlane.model.task import Entry, LaneKey, lane_of
 from fairlane.planner import lanes
 from fairlane.policy import Policy
 

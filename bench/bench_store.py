@@ -20,16 +20,17 @@ from bench.bare import Bare
 from bench.measure import Row, median_pair, seconds, show_seconds
 from bench.peers import PROMPT, peers
 from bench.queues import LANES, PICKS, Queue, queue
-from fairlane.app import open_desk
-from fairlane.intake.records import parse_jsonl
-from fairlane.service import leases, tasks, whys
+from fairlane.app import open_context
+from fairlane.engine.end_attempt import NOTHING
+from fairlane.intake.fields import parse_jsonl
+from fairlane.service import explain, pull, tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from bench.bare import Blobs
     from bench.peers import Peer
-    from fairlane.service.desk import Desk
+    from fairlane.engine.context import Context
 
 LIVES, TURNS = 20, 15  # lives in a turn
 BATCH, BATCHES = 100, 9
@@ -67,29 +68,29 @@ def folder() -> Iterator[Path]:
 
 def lives(here: Path) -> Iterator[Row]:
     """One at a time, and a hundred at a time: ours, bare, and every peer, by turns."""
-    desk = home(here / "lives")
+    context = home(here / "lives")
     for _ in range(3):
-        live(desk, 1)
-    bare = Bare(here / "bare.db", last_record(desk))
+        live(context, 1)
+    bare = Bare(here / "bare.db", last_record(context))
     others = peers(here)
     ones: dict[str, Callable[[], object]] = {
-        "ours": lambda: live(desk, 1),
+        "ours": lambda: live(context, 1),
         "bare": lambda: bare.batch(1),
     }
     ones |= {peer.name: peer.life for peer in others}
     single = by_turns({name: repeated(work, LIVES) for name, work in ones.items()}, TURNS)
     single = {name: length / LIVES for name, length in single.items()}
     many: dict[str, Callable[[], object]] = {
-        "ours": lambda: live(desk, BATCH),
+        "ours": lambda: live(context, BATCH),
         "bare": lambda: bare.batch(BATCH),
     }
     many |= {peer.name: partial(peer.batch, BATCH) for peer in others}
     batch = by_turns(many, BATCHES)
-    same_rows(desk, bare)
+    same_rows(context, bare)
     for peer in others:
         peer.close()
     bare.close()
-    desk.store.close()
+    context.store.close()
     yield from beside("life of a task (add, lease, complete), one at a time", single, others, 0.6)
     what = f"the same in batches of {BATCH}"
     yield from beside(what, batch, others, 0.4)
@@ -110,25 +111,25 @@ def beside(what: str, taken: dict[str, float], others: list[Peer], share: float)
         yield Row(what, show_seconds(ours), told, length / ours, asked)
 
 
-def live(desk: Desk, count: int) -> None:
+def live(context: Context, count: int) -> None:
     """As many tasks: added, leased, completed."""
-    tasks.add(desk, [{"prompt": PROMPT}] * count)
-    given = leases.lease(desk, limit=count, worker="w")["leases"]
-    leases.complete(desk, [each["lease"] for each in given])
+    tasks.add(context, [{"prompt": PROMPT}] * count)
+    given = pull.lease(context, limit=count, worker="w")["leases"]
+    pull.finish_each(context, [(each["lease"], NOTHING) for each in given])
     if len(given) != count:
         raise AssertionError(f"{len(given)} of {count} tasks were leased")
 
 
-def last_record(desk: Desk) -> Blobs:
+def last_record(context: Context) -> Blobs:
     """The record of the last decision, for the bare side to write the same bytes."""
-    with desk.store.read() as reading:
+    with context.store.read() as reading:
         found = reading.decisions(limit=10)[-1]
     return found.lanes, found.rest, found.plan, json.dumps(dict(found.digests))
 
 
-def same_rows(desk: Desk, bare: Bare) -> None:
+def same_rows(context: Context, bare: Bare) -> None:
     """Both sides have written as much: as many tasks as attempts, thrice as many events."""
-    with desk.store.read() as reading:
+    with context.store.read() as reading:
         mine = sum(tally.count for tally in reading.tallies())
         events = reading.events(limit=1, last=True)[-1].number
     theirs = bare.connection.execute("SELECT count(*) FROM events").fetchone()[0]
@@ -148,12 +149,12 @@ def added_from_a_file(here: Path) -> Row:
     turn = iter(range(2 * FILES + 2))
 
     def ours() -> None:
-        desk = home(here / f"file-{next(turn)}")
+        context = home(here / f"file-{next(turn)}")
         records = parse_jsonl(path.read_text(encoding="utf-8"), str(path))
-        added = tasks.add(desk, records)
+        added = tasks.add(context, records)
         if len(added["tasks"]) != FILE_TASKS:
             raise AssertionError("not every line was added")
-        desk.store.close()
+        context.store.close()
 
     def theirs() -> None:
         bare = Bare(here / f"file-{next(turn)}.db", (b"", b"", b"", "{}"))
@@ -226,7 +227,7 @@ def started(small: Queue, large: Queue) -> Iterator[Row]:
 
 def explained(large: Queue, one_round: float) -> Row:
     """`why`, with every change that would start the task."""
-    length = median(seconds(lambda: whys.why(large.desk, large.last)) for _ in range(WHYS))
+    length = median(seconds(lambda: explain.why(large.context, large.last)) for _ in range(WHYS))
     return Row(
         f"`why` with counterfactuals, {LARGE:,} queued in {LANES} lanes",
         show_seconds(length),
@@ -239,11 +240,11 @@ def explained(large: Queue, one_round: float) -> Row:
 # How it is measured.
 
 
-def home(path: Path) -> Desk:
+def home(path: Path) -> Context:
     """A new home folder whose policy lets a batch run at once."""
     path.mkdir()
     (path / "policy.toml").write_text(POLICY, encoding="utf-8")
-    return open_desk(path)
+    return open_context(path)
 
 
 def repeated(work: Callable[[], object], times: int) -> Callable[[], None]:

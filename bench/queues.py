@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bench.bench_planner import DEPTHS, KINDS, SLOTS
-from fairlane.app import open_desk
-from fairlane.model.frozen import changed
+from fairlane.app import open_context
+from fairlane.engine.end_attempt import NOTHING
 from fairlane.model.instant import HOUR
 from fairlane.model.project import Project
+from fairlane.model.record import changed
 from fairlane.model.task import Task
-from fairlane.service import leases
+from fairlane.service import pull
 from fairlane.store.base import Placed
 from fairlane.store.sqlite.store import SqliteStore
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from fairlane.service.desk import Desk
+    from fairlane.engine.context import Context
     from fairlane.store.base import Store
 
 PICKS = SLOTS
@@ -34,16 +35,16 @@ TASK = Task("", agent="claude", pool="anthropic", prompt="Fix the build")
 class Queue:
     """Ready tasks that came in one after the other, within an hour, spread evenly over lanes."""
 
-    def __init__(self, home: Path, desk: Desk, rate: int) -> None:
-        self.home, self.desk = home, desk
-        self._since, self._rate = desk.now() - 2 * HOUR, rate
+    def __init__(self, home: Path, context: Context, rate: int) -> None:
+        self.home, self.context = home, context
+        self._since, self._rate = context.now() - 2 * HOUR, rate
         self._held: list[str] = []  # leases
         self._taken: list[int] = []  # the places of their tasks
         self.last = ""  # the task that came in last
 
     def fill(self, places: Sequence[int]) -> None:
         """A task for each of these places, in one transaction."""
-        with self.desk.store.write() as tx:
+        with self.context.store.write() as tx:
             first = tx.number("seq", len(places))
             for start in range(0, len(places), CHUNK):
                 some = enumerate(places[start : start + CHUNK], first + start)
@@ -59,11 +60,11 @@ class Queue:
 
     def refill(self) -> None:
         """What was taken is completed, and as much comes into the same lanes."""
-        leases.complete(self.desk, self._held)
+        pull.finish_each(self.context, [(lease, NOTHING) for lease in self._held])
         self.fill(self._taken)
 
     def _take(self, limit: int | None, count: int) -> None:
-        given = leases.lease(self.desk, limit=limit, worker=WORKER)["leases"]
+        given = pull.lease(self.context, limit=limit, worker=WORKER)["leases"]
         self._held = [each["lease"] for each in given]
         self._taken = [int(each["task"].rpartition("-")[2]) for each in given]
         if len(given) != count:
@@ -100,14 +101,14 @@ def queue(home: Path, count: int) -> Iterator[Queue]:
     """A new queue with so many ready tasks."""
     home.mkdir()
     (home / "policy.toml").write_text('preset = "depth-first"\n', encoding="utf-8")
-    desk = open_desk(home)
-    with desk.store.write() as tx:
+    context = open_context(home)
+    with context.store.write() as tx:
         for name in PROJECTS:
-            tx.put_project(Project(name))
-    found = Queue(home, desk, count)
-    with plenty_of_memory(desk.store):
+            tx.put(Project(name))
+    found = Queue(home, context, count)
+    with plenty_of_memory(context.store):
         found.fill([place % LANES for place in range(count)])
     try:
         yield found
     finally:
-        desk.store.close()
+        context.store.close()

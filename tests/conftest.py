@@ -11,6 +11,8 @@ from unittest import SkipTest
 import pytest
 from hypothesis import settings
 
+pytest.register_assert_rewrite("fairlane.testing")
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from fairlane.app import Fairlane
     from fairlane.model.errors import FairlaneError, Invalid, NotFound, Refused, TryLater
     from fairlane.model.plan import Hold, Pick, Plan
-    from fairlane.model.project import Budget, Group, Project
-    from fairlane.model.resources import Pause, Pool, Usage, Worker
+    from fairlane.model.project import Budget, Group, Pause, Pool, Project, Usage, Worker
     from fairlane.model.snapshot import Snapshot
     from fairlane.model.task import Lease, Status, Task
     from fairlane.planner import plan
@@ -55,8 +54,7 @@ _HOMES = {
     "fairlane.app": ("Fairlane",),
     "fairlane.model.errors": ("FairlaneError", "Invalid", "NotFound", "Refused", "TryLater"),
     "fairlane.model.plan": ("Hold", "Pick", "Plan"),
-    "fairlane.model.project": ("Budget", "Group", "Project"),
-    "fairlane.model.resources": ("Pause", "Pool", "Usage", "Worker"),
+    "fairlane.model.project": ("Budget", "Group", "Pause", "Pool", "Project", "Usage", "Worker"),
     "fairlane.model.snapshot": ("Snapshot",),
     "fairlane.model.task": ("Lease", "Status", "Task"),
     "fairlane.planner": ("plan",),

@@ -8,17 +8,35 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
-from fairlane.model.errors import Invalid, did_you_mean
-from fairlane.model.instant import SECOND, Micros, parse_duration
+from fairlane.model.errors import Invalid
+from fairlane.model.instant import SECOND, Micros
 from fairlane.model.record import dataclass
-from fairlane.model.shipped import POOLS, SHIPPED
+from fairlane.model.task import POOLS, SHIPPED
+from fairlane.model.values import (
+    Reader,
+    Values,
+    choice,
+    duration,
+    entries,
+    environment,
+    flag,
+    line,
+    lines,
+    program,
+    read_all,
+    section,
+    some_of,
+    unknown,
+    whole,
+    wrong,
+)
 
 FILE = "fairlane.toml"
 #: A settings file is a page; one beyond this size is not one.
 FILE_BYTES_MAX = 1_000_000
-#: Of one attempt's log; the rest is dropped, and this is said in it.
+#: Size limit of one attempt's log; the log notes that the rest was dropped.
 LOG_BYTES_MAX = 64 * 1024 * 1024
 
 PERMISSIONS = ("read", "edit", "full")
@@ -47,7 +65,7 @@ class WorkerSettings:
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """What a file says of one agent; what is absent is as shipped."""
+    """The settings of one agent; absent keys have the shipped values."""
 
     argv: tuple[str, ...] | None = None
     parser: str | None = None
@@ -77,7 +95,7 @@ class WorkspaceSettings:
 
 @dataclass(frozen=True, slots=True)
 class NotifyRule:
-    """Who is told of what."""
+    """A notification: for which events, and how."""
 
     on: tuple[str, ...] = NOTICES
     command: tuple[str, ...] | None = None
@@ -87,7 +105,7 @@ class NotifyRule:
 
 @dataclass(frozen=True, slots=True)
 class SourceRule:
-    """Where work comes from by itself."""
+    """A source that the daemon reads regularly."""
 
     type: str
     path: str | None = None
@@ -108,11 +126,11 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """How much is said, and what is never said."""
+    """The daemon's log level, the size of attempt logs, and secrets to mask."""
 
     level: str = "info"
     max_bytes: int = LOG_BYTES_MAX
-    mask: tuple[str, ...] = ()  # patterns beside the built-in ones
+    mask: tuple[str, ...] = ()  # patterns in addition to the built-in ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,29 +162,12 @@ class Settings:
         return cls.parse(table, str(path))
 
     @classmethod
-    def parse(cls, table: Mapping[str, Any], origin: str = FILE) -> Settings:
+    def parse(cls, table: Mapping[str, object], origin: str = FILE) -> Settings:
         """The settings that a table describes; `origin` names it in errors."""
-        known = (*_TABLES, *_NAMED, *_LISTS, "agent")
-        for key in table:
-            if key not in known:
-                raise _error(origin, f"unknown key {key}", did_you_mean(key, known))
-        held: dict[str, Any] = {}
-        if "agent" in table:
-            held["agent"] = _value(origin, "agent", table["agent"], _text)
-        for name, (kind, readers) in _TABLES.items():
-            values = _section(origin, name, table.get(name, {}), readers)
-            if name == "worker":
-                values.setdefault("name", host_name())
-            held[name] = kind(**values)
-        for name, (kind, readers) in _NAMED.items():
-            each = _table(origin, name, table.get(name, {}))
-            held[name] = {
-                key: kind(**_section(origin, f"{name}.{key}", value, readers))
-                for key, value in each.items()
-            }
-        for name, read in _LISTS.items():
-            held[name] = tuple(read(origin, name, table.get(name, [])))
-        return cls(**held)
+        try:
+            return cls(**_values(table))
+        except Invalid as error:
+            raise error.within(origin, "invalid_settings") from None
 
     def agent_pool(self, name: str | None) -> str | None:
         """The pool whose limits an agent shares; None: it draws on none."""
@@ -190,195 +191,121 @@ def host_name() -> str:
     return os.uname().nodename
 
 
-class _NotAccepted(ValueError):
-    """The text says what is accepted."""
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise _NotAccepted("one line of text")
-    return value
-
-
-def _words(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise _NotAccepted('a list of text such as ["a", "b"]')
-    for each in value:
-        if not isinstance(each, str) or not each:
-            raise _NotAccepted('a list of text such as ["a", "b"]')
-    return tuple(value)
-
-
-def _command(value: object) -> tuple[str, ...]:
-    words = _words(value)
-    if not words:
-        raise _NotAccepted('a program with its arguments such as ["notify-send", "Fairlane"]')
-    return words
-
-
 def _patterns(value: object) -> tuple[str, ...]:
-    words = _words(value)
-    for each in words:
+    patterns = lines(value)
+    for pattern in patterns:
         try:
-            re.compile(each)
+            re.compile(pattern)
         except re.error as error:
-            raise _NotAccepted(f"a list of regular expressions ({each}: {error})") from error
-    return words
+            hint = "See https://docs.python.org/3/library/re.html for what may be written."
+            raise Invalid(f"not a regular expression: {pattern!r}: {error}", hint) from error
+    return patterns
 
 
-def _env(value: object) -> dict[str, str]:
-    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
-        raise _NotAccepted('names with text such as { CLAUDE_CONFIG_DIR = "~/.claude-2" }')
-    return dict(value)
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _NotAccepted("true or false")
-    return value
-
-
-def _length(value: object) -> Micros:
+def _secret(value: object) -> str:
+    """One line of text; no error shows it."""
     try:
-        return parse_duration(value)  # type: ignore[arg-type]
+        return line(value)
     except Invalid as error:
-        raise _NotAccepted("a duration such as 30s or 5m") from error
+        raise Invalid("not a line of text", error.hint) from None
 
 
-def _lengths(value: object) -> tuple[Micros, ...]:
-    if not isinstance(value, list):
-        return (_length(value), _length(value))
-    if len(value) != 2:
-        raise _NotAccepted('two durations such as ["10s", "5s"]')
-    return tuple(_length(each) for each in value)
+def _stop(value: object) -> tuple[Micros, ...]:
+    """Two durations, or one that is used for both."""
+    steps = entries(value) if isinstance(value, list) else (value, value)
+    if len(steps) != 2:
+        raise wrong("two durations", value, 'Write them as ["10s", "5s"].')
+    return tuple(duration(step) for step in steps)
 
 
-def _count(least: int, most: int) -> Callable[[object], int]:
-    def read(value: object) -> int:
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole or not least <= value <= most:  # type: ignore[operator]
-            raise _NotAccepted(f"a whole number from {least} to {most}")
-        return int(value)  # type: ignore[call-overload,no-any-return]
+Readers: TypeAlias = Mapping[str, Reader[object]]
 
-    return read
-
-
-def _choice(words: tuple[str, ...]) -> Callable[[object], str]:
-    def read(value: object) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise _NotAccepted("one of " + ", ".join(words))
-        return value
-
-    return read
-
-
-def _some(words: tuple[str, ...]) -> Callable[[object], tuple[str, ...]]:
-    def read(value: object) -> tuple[str, ...]:
-        found = [value] if isinstance(value, str) else value
-        if not isinstance(found, list) or not found or not set(found) <= set(words):
-            raise _NotAccepted("some of " + ", ".join(words))
-        return tuple(found)
-
-    return read
-
-
-Readers = Mapping[str, Callable[[object], Any]]
-
-_TABLES: dict[str, tuple[Callable[..., Any], Readers]] = {
-    "store": (StoreSettings, {"url": _text}),
+_TABLES: dict[str, tuple[Callable[..., object], Readers]] = {
+    "store": (StoreSettings, {"url": line}),
     "worker": (
         WorkerSettings,
-        {"name": _text, "slots": _count(0, 10**6), "labels": _words, "executor": _text},
+        {"name": line, "slots": whole(0, 10**6), "labels": lines, "executor": line},
     ),
     "workspaces": (
         WorkspaceSettings,
-        {"mode": _choice(MODES), "commit": _choice(COMMITS), "folder": _text},
+        {"mode": choice(MODES), "commit": choice(COMMITS), "folder": line},
     ),
-    "server": (ServerSettings, {"host": _text, "port": _count(0, 65535), "page": _flag}),
-    "log": (
-        LogSettings,
-        {"level": _choice(LEVELS), "max_bytes": _count(0, 10**15), "mask": _patterns},
-    ),
+    "server": (ServerSettings, {"host": line, "port": whole(0, 65535), "page": flag}),
+    "log": (LogSettings, {"level": choice(LEVELS), "max_bytes": whole(0), "mask": _patterns}),
 }
-_NAMED: dict[str, tuple[Callable[..., Any], Readers]] = {
+_NAMED: dict[str, tuple[Callable[..., object], Readers]] = {
     "agents": (
         AgentSettings,
         {
-            "argv": _command,
-            "parser": _text,
-            "pool": _text,
-            "model": _text,
-            "env": _env,
-            "permissions": _choice(PERMISSIONS),
-            "stop": _lengths,
-            "grace": _length,
+            "argv": program,
+            "parser": line,
+            "pool": line,
+            "model": line,
+            "env": environment,
+            "permissions": choice(PERMISSIONS),
+            "stop": _stop,
+            "grace": duration,
         },
     ),
-    "pools": (PoolSettings, {"env": _env}),
+    "pools": (PoolSettings, {"env": environment}),
 }
-_NOTIFY: Readers = {"on": _some(NOTICES), "command": _command, "url": _text, "secret": _text}
-_SOURCE: Readers = {"type": _text, "path": _text, "command": _command, "project": _text} | {
-    "every": _length,
-    "write_back": _flag,
+_LISTS: dict[str, tuple[Callable[..., object], Readers]] = {
+    "notify": (
+        NotifyRule,
+        {"on": some_of(NOTICES), "command": program, "url": line, "secret": _secret},
+    ),
+    "source": (
+        SourceRule,
+        {
+            "type": line,
+            "path": line,
+            "command": program,
+            "project": line,
+            "every": duration,
+            "write_back": flag,
+        },
+    ),
 }
+#: Of each entry of a list, the two keys of which it has exactly one.
+_EITHER = {"notify": ("command", "url"), "source": ("path", "command")}
 
 
-def _notify(origin: str, name: str, value: object) -> list[NotifyRule]:
-    rules = []
-    for where, table in _each(origin, name, value):
-        rule = NotifyRule(**_section(origin, where, table, _NOTIFY))
-        if (rule.command is None) == (rule.url is None):
-            raise _error(origin, f"{where} needs a command or a url, and not both", "Keep one.")
-        rules.append(rule)
-    return rules
-
-
-def _source(origin: str, name: str, value: object) -> list[SourceRule]:
-    rules = []
-    for where, table in _each(origin, name, value):
-        values = _section(origin, where, table, _SOURCE)
-        if "type" not in values:
-            raise _error(origin, f"{where} has no type", 'Add type = "jsonl".')
-        if ("path" in values) == ("command" in values):
-            raise _error(origin, f"{where} needs a path or a command, and not both", "Keep one.")
-        rules.append(SourceRule(**values))
-    return rules
-
-
-_LISTS: dict[str, Callable[[str, str, object], list[Any]]] = {"notify": _notify, "source": _source}
-
-
-def _section(origin: str, where: str, table: object, readers: Readers) -> dict[str, Any]:
-    """The typed values of one table."""
-    held = {}
-    for key, value in _table(origin, where, table).items():
-        if key not in readers:
-            raise _error(origin, f"unknown key {where}.{key}", did_you_mean(key, readers))
-        held[key] = _value(origin, f"{where}.{key}", value, readers[key])
-    return held
-
-
-def _value(origin: str, key: str, value: object, read: Callable[[object], Any]) -> Any:
-    try:
-        return read(value)
-    except _NotAccepted as accepted:
-        shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:59] + "…"
-        if key.endswith(("secret", ".env")):
-            shown = "what is given"
-        hint = f"Change {key}; nothing of this file is used."
-        raise _error(origin, f"{key} = {shown} is refused: accepted is {accepted}", hint) from None
-
-
-def _table(origin: str, where: str, value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise _error(origin, f"{where} is no table", f"Write [{where}] above its keys.")
-    return value
-
-
-def _each(origin: str, name: str, value: object) -> list[tuple[str, object]]:
+def _rules(key: str, value: object) -> tuple[object, ...]:
+    """The entries of a list of tables."""
     if not isinstance(value, list):
-        raise _error(origin, f"{name} is no list of tables", f"Write [[{name}]] above each.")
-    return [(f"{name}[{at}]", table) for at, table in enumerate(value)]
+        raise wrong("a list of tables", value, f"Write [[{key}]] above each.").within(key)
+    kind, readers = _LISTS[key]
+    one, other = _EITHER[key]
+    rules = []
+    for at, table in enumerate(value):
+        where = f"{key}[{at}]"
+        values = read_all(readers, table, where)
+        if key == "source" and "type" not in values:
+            raise Invalid(f"{where} has no type", 'Add type = "jsonl".')
+        if (one in values) == (other in values):
+            raise Invalid(f"{where} needs a {one} or a {other}, and not both", "Keep one.")
+        rules.append(kind(**values))
+    return tuple(rules)
+
+
+def _values(table: Mapping[str, object]) -> Values:
+    """The values of the whole file, section by section."""
+    known = (*_TABLES, *_NAMED, *_LISTS, "agent")
+    for key in table:
+        if key not in known:
+            raise unknown("key", key, known)
+    values = read_all({"agent": line}, {"agent": table.get("agent")})
+    for key, (kind, readers) in _TABLES.items():
+        settings = read_all(readers, table.get(key, {}), key)
+        if key == "worker":
+            settings.setdefault("name", host_name())
+        values[key] = kind(**settings)
+    for key, (kind, readers) in _NAMED.items():
+        values[key] = {
+            name: kind(**read_all(readers, entry, f"{key}.{name}"))
+            for name, entry in section(table.get(key, {}), key).items()
+        }
+    return values | {key: _rules(key, table.get(key, [])) for key in _LISTS}
 
 
 def _error(origin: str, what: str, hint: str) -> Invalid:

@@ -28,19 +28,23 @@ IMPOSSIBLE = {
     ),
     "unknown expect key": (NOW + "[expect]\npick = []", "expect: unknown key 'pick'", "'picks'"),
     "unknown policy key": (NOW + "[policy]\ncap.all = 2", "policy: unknown key cap", "caps"),
-    "unknown preset": (NOW + '[policy]\npreset = "fair"', 'unknown preset "fair"', "fair-share"),
-    "bad cap": (NOW + "[policy]\ncaps.all = -1", "caps.all = -1 is refused", ""),
+    "unknown preset": (NOW + '[policy]\npreset = "fair"', "unknown preset 'fair'", "fair-share"),
+    "bad cap": (NOW + "[policy]\ncaps.all = -1", "caps.all: -1 is out of range", ""),
     "no now": ('task = [{ id = "a" }]', "now: missing", "now ="),
     "now without a zone": ("now = 2026-01-30T12:00:00", "now: time without a zone", "zone"),
     "now is no time": ('now = "noon"', "now: not a time: 'noon'", "2026-"),
     "now is a date": ("now = 2026-01-30", "now: not a time: 2026-01-30", ""),
     "no id": (tasks('kind = "code"'), "task 1: id: missing", "id"),
-    "bad id": (tasks('id = "../a"'), "task ../a: id: not a task name", "letters"),
+    "bad id": (tasks('id = "../a"'), "task ../a: id: not a proper name", "letters"),
     "same id twice": (tasks('id = "a"', 'id = "a"'), "task a: id: 'a' appears twice", ""),
-    "negative age": (tasks('id = "a", age = "-5m"'), "task a: age: '-5m' is impossible", "created"),
+    "negative age": (
+        tasks('id = "a", age = "-5m"'),
+        "task a: age: '-5m' is out of range",
+        "created",
+    ),
     "age is no duration": (tasks('id = "a", age = "5 min"'), "task a: age: not a duration", "5m"),
     "age is a number": (tasks('id = "a", age = 5'), "task a: age: not a duration: 5", "5m"),
-    "negative depth": (tasks('id = "a", depth = -1'), "task a: depth: -1 is impossible", ""),
+    "negative depth": (tasks('id = "a", depth = -1'), "task a: depth: -1 is out of range", ""),
     "half a failure": (tasks('id = "a", failures = 0.5'), "task a: failures: not a whole", ""),
     "bad status": (tasks('id = "a", status = "ready"'), "task a: status: 'ready' is none of", ""),
     "unknown need": (
@@ -77,7 +81,7 @@ IMPOSSIBLE = {
     ),
     "negative slots": (
         NOW + '[[worker]]\nname = "box"\nslots = -1',
-        "worker box: slots: -1 is impossible",
+        "worker box: slots: -1 is out of range",
         "",
     ),
     "project status": (
@@ -184,3 +188,10 @@ def test_no_verb_shows_the_list_and_help_is_quick():
     assert "The queue:" in fairlane("--help").out
     assert fairlane().code == 2
     assert fairlane("--version").out.startswith("fairlane 0.")
+
+
+@pytest.mark.parametrize("typed", ["-1", "1e9", "$-0.5", "nan", "much"])
+def test_an_amount_is_repeated_as_it_was_typed(typed, capsys):
+    assert run(["report", "L1", "--cost", typed, "--json"]) == 2
+    message = json.loads(capsys.readouterr().out)["error"]["message"]
+    assert f"not an amount of dollars: {typed!r}." in message

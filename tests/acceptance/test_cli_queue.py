@@ -126,9 +126,9 @@ def test_the_lease_of_an_attempt_comes_from_its_environment(home, monkeypatch):
 
 
 def test_lease_waits_until_its_time_is_up(home, monkeypatch):
-    from fairlane.service import leases
+    from fairlane.service import pull
 
-    monkeypatch.setattr(leases, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(pull, "POLL_SECONDS", 0.01)
     assert home.error("lease", "--wait", "soon", code=2)["code"] == "usage"
     assert home.run("lease", "--wait", "0s").code == 0
 

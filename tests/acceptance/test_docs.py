@@ -15,8 +15,8 @@ import pytest
 
 from fairlane import Policy
 from fairlane.policy import schema
-from fairlane.service.plans import plan_scenario
-from fairlane.service.scenario import check, expect, parse, read, tasks, world
+from fairlane.service.planning import plan_scenario
+from fairlane.service.scenario import check, parse, read, tasks, world
 from tests.acceptance.commands import ROOT
 from tests.waiting import LIMIT_SECONDS
 
@@ -74,13 +74,8 @@ def shell(tmp_path):
     return type_in
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow) if name == "docs/walk.md" else name
-        for name in DOCUMENTS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_console_blocks_show_what_is_printed(name, shell):
     for language, text in blocks(name):
         if language == "console":
@@ -157,7 +152,7 @@ def test_every_key_of_a_scenario_is_documented():
     assert listed["pool"] == list(world.POOL_KEYS)
     assert listed["group"] == list(world.GROUP_KEYS)
     assert listed["usage"] == list(world.USAGE_KEYS)
-    assert listed["expect"] == list(expect.EXPECT_KEYS)
+    assert listed["expect"] == list(read.EXPECT_KEYS)
 
 
 def scenario_rows() -> list[list[str]]:

@@ -15,6 +15,8 @@ import pytest
 from fairlane.executors.runner import process_started
 from tests.acceptance.commands import fairlane
 
+pytestmark = pytest.mark.slow
+
 #: Written by the version before: a dump of its store, its settings, its policy.
 WRITTEN = Path(__file__).parent / "old_home"
 #: Waits like a runner, and has its command line.
@@ -91,7 +93,7 @@ def test_it_is_taken_in_and_this_is_said(old, words):
     assert f"took in {old / OLD_SETTINGS}: it is fairlane.toml now" in said.err
     assert "fairlane.db" in names(old)
     assert not [name for name in names(old) if "fairlead" in name]
-    assert names(backups) == ["fairlane-20260101-000000.db"]
+    assert names(backups) == ["fairlane-20260101-000000.db", "fairlane-schema-2-1.db"]
     assert 'agent = "demo"' in (old / "fairlane.toml").read_text()
     rows = statuses(fairlane("--home", old, "--json", "list"))
     assert len(rows) == 10

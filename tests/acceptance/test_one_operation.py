@@ -16,8 +16,8 @@ import pytest
 
 from fairlane.client.remote import Remote
 from fairlane.model.errors import FairlaneError
-from fairlane.service.house.token import home_token
-from fairlane.service.operations import function_of
+from fairlane.service.home.setup import home_token
+from fairlane.service.operations.call import function_of
 from fairlane.service.operations.table import OPERATIONS
 from tests.acceptance.queue_home import START, Home
 from tests.afar.served import over_http, serving, stdio

@@ -13,16 +13,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlane.agents.adapter import Agent, Launch, Seen, Verdict, launch_of, parser_for
-from fairlane.agents.catalog import shipped
+from fairlane.agents.contract import Agent, OutputLine, Verdict, shipped
+from fairlane.agents.parsers import parser_for
 from fairlane.clock import SystemClock
 from fairlane.model.task import Task
+from tests.launching import Launch, launch_of
 from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlane.lifecycle.usage import Tokens
+    from fairlane.model.project import Tokens
     from tests.agents.model_api import ModelApi
 
 #: How long an attempt may take beside others on a busy machine.
@@ -40,7 +41,7 @@ class Runner:
     permissions: str = "edit"
     env: dict[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)  # printed so far
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[OutputLine] = field(default_factory=list)
     stderr: str = ""
 
     def agent(self) -> Agent:

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from fairlane.lifecycle.usage import Tokens
 from fairlane.model.instant import SECOND
+from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
 from tests.agents.model_api import (
     CACHE_READ,

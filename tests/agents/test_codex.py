@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlane.lifecycle.usage import Tokens
+from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
 from tests.agents.model_api import CACHE_READ, HANG, INPUT, OUTPUT, ModelApi, refuse, say, use
 from tests.agents.running import gives_namespaces, left_over, processes_with, stop

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from fairlane.agents.adapter import Launch
 from fairlane.app import Fairlane
 from fairlane.model.task import Outcome
-from fairlane.service.house.token import home_token
+from fairlane.service.home.setup import home_token
 from tests.afar.served import serving
 from tests.agents.model_api import ModelApi, say, use
 from tests.agents.running import Runner
+from tests.launching import Launch
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1000)]
 ROOT = Path(__file__).parents[2]

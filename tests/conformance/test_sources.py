@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("fairlane.testing")
-
-from fairlane.intake import sources  # noqa: E402
-from fairlane.testing.source_suite import Sample, SourceSuite  # noqa: E402
+from fairlane.intake import sources
+from fairlane.testing.source_suite import Sample, SourceSuite
 
 SAMPLES = Path(__file__).parent / "samples"
 #: Source -> its file.

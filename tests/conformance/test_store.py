@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-pytest.register_assert_rewrite("fairlane.testing")
-
-from fairlane.store.memory.store import MemoryStore  # noqa: E402
-from fairlane.testing.store_suite import StoreSuite  # noqa: E402
-from fairlane.testing.stores.builders import put, ready, save, start  # noqa: E402
+from fairlane.clock import SYSTEM
+from fairlane.store.memory.store import MemoryStore
+from fairlane.testing.store_suite import StoreSuite
+from fairlane.testing.stores.builders import put, ready, save, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from fairlane.clock import Clock, Waitable
     from fairlane.store.base import Reading, Store, Writing
 
 
@@ -66,12 +66,16 @@ class Reopened:
             self.store.close()
             self.store = open_sqlite(self.path)
 
-    @property
-    def written(self) -> Path | None:
-        return self.store.written
+    def backup(self, target: Path) -> None:
+        self.store.backup(target)
 
     def stamp(self) -> int:
         return self.store.stamp()
+
+    def wait_for_change(
+        self, since: int, timeout: float | None, *others: Waitable, clock: Clock = SYSTEM
+    ) -> int:
+        return self.store.wait_for_change(since, timeout, *others, clock=clock)
 
     def verify(self, fully: bool = True) -> None:
         self.store.verify(fully)

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from fairlane.model.errors import Refused
 from fairlane.model.event import Event
 from fairlane.model.instant import DAY, HOUR, MINUTE
-from fairlane.model.project import Group, Project
-from fairlane.model.resources import History, Pause, Pool
+from fairlane.model.project import Group, History, Pause, PolicyText, Pool, Project, WorkerRow
 from fairlane.model.task import Status
-from fairlane.store.base import Booking, Decision, Filter, Placed, WorkerRow
+from fairlane.store.base import Booking, Decision, Filter, Placed
 from fairlane.store.memory.store import MemoryStore
 from fairlane.testing.stores.builders import attempt, task
 from fairlane.testing.stores.transactions import world
@@ -25,7 +24,7 @@ from fairlane.testing.stores.transactions import world
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlane.model.lane import Lane, LaneKey
+    from fairlane.model.task import Lane, LaneKey
     from fairlane.store.base import Reading, Store, Writing
 
 CODES = ("needs", "parent", "backoff", "not_before", "upstream")
@@ -91,8 +90,8 @@ def insert_again(writing: Writing, which: int, by_id: bool) -> None:
 
 
 def pick(reading: Reading, which: int, filtered: Filter) -> Placed | None:
-    found = reading.listing(filtered)
-    return found[which % len(found)] if found else None
+    rows = reading.listing(filtered)
+    return rows[which % len(rows)] if rows else None
 
 
 OUT = Filter(status=(Status.QUEUED, Status.PARKED, Status.DONE, Status.CANCELED))
@@ -108,7 +107,7 @@ def move(writing: Writing, which: int, where: str, due_at: int | None, at: int) 
 def rewrite(writing: Writing, which: int, says: dict[str, Any]) -> None:
     placed = pick(writing, which, OUT)
     if placed is not None:
-        writing.rewrite([placed._replace(task=replace(placed.task, meta={}, **says))])
+        writing.save([placed._replace(task=replace(placed.task, meta={}, **says))], content=True)
 
 
 def lease(writing: Writing, which: int, at: int) -> None:
@@ -148,31 +147,32 @@ def log(writing: Writing, count: int, at: int) -> int:
     return writing.log([Event(0, at, "e", f"t{n}" if n else None, None, {}) for n in range(count)])
 
 
-def decide(writing: Writing, at: int, fresh: bool) -> None:
+def decide(writing: Writing, at: int, fresh: bool, oldest: int = 0) -> None:
     number = writing.number("decision")
     made = writing.decisions()
     base = number if fresh or not made else made[-1].base
-    writing.put_policy_text(f"d{at % 3}", f"text {number}")
-    writing.put_decision(Decision(number, at, base, f"d{at % 3}", 1, b"l", b"r", b"p", {}))
+    writing.put(PolicyText(f"d{at % 3}", f"text {number}"))
+    made_now = Decision(number, at, base, f"d{at % 3}", 1, b"l", b"r", b"p", {})
+    writing.put_decision(made_now, oldest)
 
 
 def keep(writing: Writing, what: int, at: int) -> None:
     name = "ab"[at % 2]
-    kept: list[Callable[[], None]] = [
-        lambda: writing.put_project(Project(name, at % 5, clock=at, workspaces=None)),
+    changes: list[Callable[[], None]] = [
+        lambda: writing.put(Project(name, at % 5, clock=at, workspaces=None)),
         lambda: writing.put_clocks({name: (at, at % 2 == 0)}),
-        lambda: writing.drop_project(name),
-        lambda: writing.put_group(Group(name, "g", at)),
-        lambda: writing.put_pool(Pool(name, at, 1, "é")),
-        lambda: writing.put_worker(WorkerRow(name, "h", None, ("x",), at)),
-        lambda: writing.drop_worker(name),
-        lambda: writing.put_pause(Pause(name, "me", at)),
-        lambda: writing.drop_pause(name),
+        lambda: writing.drop(Project, name),
+        lambda: writing.put(Group(name, "g", at)),
+        lambda: writing.put(Pool(name, at, 1, "é")),
+        lambda: writing.put(WorkerRow(name, "h", None, ("x",), at)),
+        lambda: writing.drop(WorkerRow, name),
+        lambda: writing.put(Pause(name, "me", at)),
+        lambda: writing.drop(Pause, name),
         lambda: writing.put_value("v", at or None),
-        lambda: writing.drop_decisions(at),
-        lambda: writing.put_history([History(name, "code", None, at, 1, 2)]),
+        lambda: decide(writing, at, True, oldest=at),
+        lambda: writing.put(History(name, "code", None, at, 1, 2)),
     ]
-    kept[what]()
+    changes[what]()
 
 
 def compact(writing: Writing, at: int) -> dict[str, int]:
@@ -210,20 +210,20 @@ TRANSACTIONS = st.lists(
 
 def perform(store: Store, undo: bool, operations: list[Any]) -> list[Any]:
     """One transaction; everything that it was told."""
-    told: list[Any] = []
+    answers: list[Any] = []
     try:
         with store.write() as writing:
             for do, args in operations:
-                told.append(do(writing, *args))
-                told.append((writing.tallies(), writing.wait_counts(), writing.next_due()))
-            told.append(world(writing))
+                answers.append(do(writing, *args))
+                answers.append((writing.tallies(), writing.wait_counts(), writing.next_due()))
+            answers.append(world(writing))
             if undo:
                 raise Undone
     except Undone:
-        told.append("undone")
+        answers.append("undone")
     except Refused:
-        told.append("refused")
-    return told
+        answers.append("refused")
+    return answers
 
 
 def more(reading: Reading) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def more(reading: Reading) -> dict[str, Any]:
             (key, age): shown(lane, age)
             for key in keys
             for age in ("ready", "created")
-            if (lane := reading.lane(key, age, 2)) is not None
+            for lane in reading.lanes(age, 2, [key])
         },
         "events": [
             reading.events(2, 3), reading.events(task="t1"), reading.events(1, 2, "t1", last=True),
@@ -257,8 +257,8 @@ def more(reading: Reading) -> dict[str, Any]:
         "ended": reading.ended_attempts(10 * DAY, 2),
         "usage": [reading.usage(scope, 10 * DAY) for scope in SCOPES],
         "sums": [reading.usage_sums("project:", at) for at in (0, 10 * DAY)],
-        "decisions": [reading.decision(number) for number in range(5)],
-        "policies": [reading.policy_text(f"d{number}") for number in range(3)],
+        "decisions": [reading.decisions(number, 1) for number in range(5)],
+        "policies": reading.table(PolicyText),
     }  # fmt: skip
 
 
@@ -285,8 +285,8 @@ def test_both_stores_agree(first: list[Any], transactions: list[tuple[bool, list
         try:
             for store in stores:
                 with store.write() as writing:
-                    writing.put_project(Project("a", clock=0))
-                    writing.put_project(Project("b", clock=0))
+                    writing.put(Project("a", clock=0))
+                    writing.put(Project("b", clock=0))
             for undo, operations in [(False, first), *transactions]:
                 both_do(stores, undo, operations)
         finally:

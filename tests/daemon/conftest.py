@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.daemon.lock import holder
+from fairlane.runtime.lock import holder
 from tests.daemon.world import World
 
 
@@ -19,7 +19,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     found = World(tmp_path / "home")
     yield found
     told = holder(found.home)
-    pids = [told["pid"]] if told and told.get("pid") else []
+    pids = [told["pid"]] if told and told["pid"] else []
     for pid in [*pids, *found.processes()]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

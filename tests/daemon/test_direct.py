@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fairlane.app import Fairlane
-from fairlane.daemon.lock import SETTLING, STARTING
+from fairlane.runtime.lock import SETTLING, STARTING
 from tests.daemon.world import World, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]

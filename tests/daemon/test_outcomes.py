@@ -8,9 +8,10 @@ from shlex import quote
 
 import pytest
 
+from fairlane.engine.end_attempt import Report
 from fairlane.model.instant import SECOND, parse_instant
-from fairlane.service import leases, queue, whys
-from fairlane.service.ending import Report
+from fairlane.service import explain, queue
+from tests import holder
 from tests.daemon.world import World, until
 
 pytestmark = pytest.mark.slow
@@ -23,7 +24,7 @@ def test_a_command_that_does_not_exist_is_parked_after_three_launches(world: Wor
     world.run()
     assert world.statuses() == {"a": "parked", "b": "done"}
     assert [each.outcome for each in world.attempts("a")] == ["launch_failed"] * 3
-    with world.desk() as desk, desk.store.read() as reading:
+    with world.context() as context, context.store.read() as reading:
         task = reading.task("a")
     assert task is not None
     assert "no-such-program: No such file or directory" in task.reason
@@ -64,12 +65,12 @@ def test_a_throttle_cools_the_pool_and_costs_no_attempt(world: World) -> None:
     world.add({"id": "a", "agent": "demo", "prompt": "x", "env": throttled})
     world.up()
     until(lambda: [each.outcome for each in world.attempts("a")] == ["throttled"])
-    with world.desk() as desk:
-        told = whys.why(desk, "a")
+    with world.context() as context:
+        told = explain.why(context, "a")
     assert [hold["code"] for hold in told["holds"]] == ["cooldown"]
     assert told["holds"][0]["until"]
     until(lambda: world.statuses()["a"] == "done")
-    with world.desk() as desk, desk.store.read() as reading:
+    with world.context() as context, context.store.read() as reading:
         events = [event.kind for event in reading.events(task="a")]
     assert "failed" not in events
 
@@ -104,10 +105,10 @@ def test_a_budget_that_stops_gives_the_work_back(world: World) -> None:
     env |= {"FAIRLANE_DEMO_SECONDS": "36000"}
     world.add({"id": "a", "agent": "demo", "prompt": "x", "estimate_tokens": 1, "env": env})
     world.up()
-    with world.desk() as desk:
+    with world.context() as context:
         lease = until(lambda: world.attempts("a"))[0].lease
         world.runner("a")
-        leases.report(desk, lease, Report(tokens=(600, 0, 0, 0)))
+        holder.report(context, lease, Report(tokens=(600, 0, 0, 0)))
         until(lambda: world.attempts("a")[0].outcome == "released")
     assert world.statuses()["a"] == "queued"
     assert world.fairlane("why", "a")["holds"][0]["code"] == "budget"
@@ -134,8 +135,8 @@ def test_a_pause_between_two_starts_of_one_cycle_is_respected(world: World) -> N
     world.add(*(world.marking(name, 0.1) for name in "abc"))
     world.up()
     world.started("a")
-    with world.desk() as desk:  # in good time: `c` starts twice the delay after `a`
-        queue.pause(desk)
+    with world.context() as context:  # in good time: `c` starts twice the delay after `a`
+        queue.pause(context)
     until(lambda: "leased" not in world.statuses().values())
     assert world.statuses()["c"] == "queued"
     assert world.attempts("c")[0].outcome == "released"
@@ -153,7 +154,7 @@ def test_children_and_artifacts_from_plan_to_code(world: World) -> None:
     world.add({"id": "plan1", "kind": "plan", "command": ["sh", "-c", script]})
     world.run()
     assert world.statuses() == {f"{kind}1": "done" for kind in steps}
-    with world.desk() as desk, desk.store.read() as reading:
+    with world.context() as context, context.store.read() as reading:
         code = reading.task("code1")
     assert code is not None
     assert (code.parent, code.depth, code.artifacts) == ("phase1", 3, ("phase.md",))

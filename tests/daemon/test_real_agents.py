@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fairlane.service import whys
+from fairlane.service import explain
 from tests.agents import conftest as installed
 from tests.agents.model_api import (
     CACHE_READ,
@@ -159,8 +159,8 @@ def test_a_throttle_cools_the_pool_and_costs_no_attempt(
         world.up()
         until(lambda: [each.outcome for each in world.attempts("t1")][:1] == ["throttled"], SECONDS)
         add(world, agent, "t2")
-        with world.desk() as desk:
-            held = whys.why(desk, "t2")["holds"]
+        with world.context() as context:
+            held = explain.why(context, "t2")["holds"]
         until(lambda: set(world.statuses().values()) == {"done"}, SECONDS)
     assert [hold["code"] for hold in held] == ["cooldown"]
     assert [each.outcome for each in world.attempts("t1")] == ["throttled", "succeeded"]

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from fairlane.executors.process import reap
+from fairlane.executors.base import Gone, Handle
+from fairlane.executors.process import ProcessExecutor
+from fairlane.model.project import Project
 from tests.daemon.world import World, is_zombie, until
 from tests.workspaces.yard import commit, git, look, make_repository
 
@@ -221,8 +223,8 @@ def test_a_slow_command_of_one_project_holds_up_nobody_else(
 ) -> None:
     """The command that opens a pull request waits for the net, for instance."""
     slow = f'touch "{world.marks}/asked"; while ! test -e "{world.marks}/go"; do sleep 0.05; done'
-    with world.desk() as desk, desk.store.write() as tx:
-        tx.put_project(replace(tx.projects()["web"], pr=("sh", "-c", slow)))
+    with world.context() as context, context.store.write() as tx:
+        tx.put(replace(tx.table(Project)["web"], pr=("sh", "-c", slow)))
     world.policy('lease.ttl = "1s"\n')
     world.add(writing("offered", "web", merge="pr"))
     world.up()
@@ -241,8 +243,8 @@ def test_what_is_being_settled_is_finished_before_the_daemon_leaves(
     world: World, repositories: dict[str, Path]
 ) -> None:
     slow = f'touch "{world.marks}/asked"; sleep 1; echo once >> "{world.marks}/asked"'
-    with world.desk() as desk, desk.store.write() as tx:
-        tx.put_project(replace(tx.projects()["web"], pr=("sh", "-c", slow)))
+    with world.context() as context, context.store.write() as tx:
+        tx.put(replace(tx.table(Project)["web"], pr=("sh", "-c", slow)))
     world.add(writing("offered", "web", merge="pr"))
     world.up()
     world.started("asked")
@@ -252,11 +254,11 @@ def test_what_is_being_settled_is_finished_before_the_daemon_leaves(
     assert (world.marks / "asked").read_text() == "once\n"
 
 
-def test_other_children_keep_their_exit_status() -> None:
+def test_other_children_keep_their_exit_status(tmp_path: Path) -> None:
     """A thread that runs git must learn how git ended."""
     child = subprocess.Popen(["sh", "-c", "exit 3"])
     until(lambda: is_zombie(child.pid))
-    reap()
+    assert ProcessExecutor().poll(Handle(tmp_path / "runs" / "a" / "1")) == Gone()
     assert child.wait() == 3
 
 

@@ -33,7 +33,8 @@ def test_time_asleep_is_no_work_time(world: World) -> None:
     told = world.runner("a")
     os.kill(told["pid"], signal.SIGSTOP)
     os.killpg(told["agent_pid"], signal.SIGSTOP)
-    until(lambda: status_of(told["pid"]) == status_of(told["agent_pid"]) == "T")
+    # D: the agent is a shell that waits for a child which was stopped before its program began
+    until(lambda: status_of(told["pid"]) == "T" and status_of(told["agent_pid"]) in "TD")
     wait_for(LIMIT + 0.5)
     (world.marks / "go").touch()
     os.kill(told["pid"], signal.SIGCONT)

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from fairlane.daemon.lock import holder
 from fairlane.model.event import Event
-from fairlane.store.base import Attempt
+from fairlane.model.task import Attempt
+from fairlane.runtime.lock import holder
 from tests.daemon.world import World
 
 pytestmark = [pytest.mark.soak(seconds=150), pytest.mark.timeout(0)]
@@ -65,9 +65,9 @@ class Soak:
         """Two thirds of the time for adding, the rest for ending what is there."""
         reserve = self.left() / 3
         harm_at = monotonic() + 2
-        with self.world.desk() as desk:
+        with self.world.context() as context:
             while True:
-                with desk.store.read() as reading:
+                with context.store.read() as reading:
                     counts = Counter[str]()
                     for tally in reading.tallies():
                         counts[str(tally.status)] += tally.count
@@ -76,7 +76,7 @@ class Soak:
                 elif set(counts) == {"done"}:
                     return
                 if monotonic() >= harm_at:
-                    self.harm(desk.store)
+                    self.harm(context.store)
                     harm_at = monotonic() + self.draw.uniform(1, 4)
                 if holder(self.world.home) is None:
                     self.world.up()
@@ -101,7 +101,8 @@ class Soak:
             self.kills["daemon"] += 1
             return
         with store.read() as reading:
-            pids = [each.pid for each in reading.open_attempts() if each.pid]
+            handles = [each.handle for each in reading.open_attempts() if each.handle]
+        pids = [int(handle.split()[0]) for handle in handles]
         if pids:
             with suppress(ProcessLookupError):
                 os.kill(self.draw.choice(pids), signal.SIGKILL)
@@ -119,7 +120,7 @@ def test_two_thousand_tasks_under_fire(
     soak.run()
     world.fairlane("down")
     outcomes, tokens = Counter[str](), 0
-    with world.desk() as desk, desk.store.read() as reading:
+    with world.context() as context, context.store.read() as reading:
         for number in range(soak.added):
             attempts = reading.attempts(f"s{number}")
             check_attempts(attempts)

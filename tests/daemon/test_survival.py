@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from fairlane.executors.base import Orders
-from fairlane.executors.process import ProcessExecutor, is_dead, reap, revoke, spoken
+from fairlane.executors.base import Ended, Gone, Orders
+from fairlane.executors.process import ProcessExecutor, orders_text
 from fairlane.executors.runner import REVOKED
 from tests.daemon.world import World, until, wait_for
 from tests.faults.places import small_disk
@@ -47,8 +47,8 @@ def test_a_daemon_that_is_down_longer_than_the_lease_loses_nothing(world: World)
     world.started("b")
     world.kill(pid)
     expires = max(each.expires_at for name in "ab" for each in world.attempts(name))
-    with world.desk() as desk:
-        until(lambda: desk.now() > expires)
+    with world.context() as context:
+        until(lambda: context.now() > expires)
     assert world.reclaim()["reclaimed"] == []  # their processes live
     assert world.fairlane("lease")["leases"] == []  # and cap all is full
     world.let_go("a", "b")
@@ -64,8 +64,8 @@ def test_a_stopped_daemon_goes_on_where_it_was(world: World) -> None:
     world.started("a")
     world.freeze(pid)
     expires = world.attempts("a")[0].expires_at
-    with world.desk() as desk:
-        until(lambda: desk.now() > expires)
+    with world.context() as context:
+        until(lambda: context.now() > expires)
     assert world.reclaim()["reclaimed"] == []
     os.kill(pid, signal.SIGCONT)
     world.let_go("a")
@@ -171,18 +171,16 @@ def test_a_runner_that_comes_too_late_starts_nothing(world: World) -> None:
     """Its daemon died when it had given the orders; the next one has not seen the runner."""
     folder = world.home / "runs" / "a" / "1"
     folder.mkdir(parents=True)
-    revoke(folder)
     mark = world.marks / "a"
     orders = Orders(folder, ("touch", str(mark)), world.home, dict(os.environ))
     executor = ProcessExecutor()
+    executor.revoke(folder)
     handle = executor.launch(orders)
-    until(lambda: is_dead(handle.pid, handle.pid_started))
-    reap()
+    until(lambda: executor.poll(handle) == Gone())
     assert not mark.exists()
     (folder / REVOKED).unlink()
     handle = executor.launch(orders)
-    until(lambda: is_dead(handle.pid, handle.pid_started))
-    reap()
+    until(lambda: isinstance(executor.poll(handle), Ended))
     assert mark.exists()
 
 
@@ -196,7 +194,7 @@ def test_a_stop_that_comes_before_the_start_is_not_forgotten(world: World) -> No
         "runner.stop('stop'); print(runner.run()['signal'], runner.stopped)"
     )
     words = [sys.executable, "-c", program]
-    done = subprocess.run(words, input=spoken(orders), capture_output=True, check=True)
+    done = subprocess.run(words, input=orders_text(orders), capture_output=True, check=True)
     assert done.stdout.split() == [b"2", b"stop"]
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.app import open_desk
+from fairlane.app import open_context
 from fairlane.clock import FixedClock
 from fairlane.model.instant import SECOND, show_instant
-from fairlane.service import leases
+from tests import holder
 from tests.daemon.world import World, is_zombie, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -32,7 +32,7 @@ def outcomes(world: World, task: str) -> list[str | None]:
 
 
 def wait_for_pid(world: World, task: str) -> None:
-    until(lambda: world.attempts(task)[0].pid is not None)
+    until(lambda: world.attempts(task)[0].handle is not None)
 
 
 def finished_without_daemon(world: World, *names: str) -> None:
@@ -52,8 +52,8 @@ def finished_without_daemon(world: World, *names: str) -> None:
 
 def forget_process(world: World, task: str) -> None:
     """As if the daemon had died between the launch and the note of its process."""
-    with world.desk() as desk, desk.store.write() as tx:
-        tx.put_attempts([replace(world.attempts(task)[0], pid=None, pid_started=None)])
+    with world.context() as context, context.store.write() as tx:
+        tx.put_attempts([replace(world.attempts(task)[0], handle=None)])
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["pid-known", "pid-not-stored"])
@@ -73,12 +73,12 @@ def test_a_success_on_disk_is_taken_in_and_not_lost(
 def test_no_round_reclaims_what_has_ended_and_commit_renews_it(world: World) -> None:
     finished_without_daemon(world, "a")
     late = after_expiry(world, "a")
-    desk = open_desk(world.home, clock=FixedClock(late))
+    context = open_context(world.home, clock=FixedClock(late))
     try:
-        assert leases.reclaim(desk)["reclaimed"] == []
-        assert leases.lease(desk)["leases"] == []
+        assert holder.reclaim(context)["reclaimed"] == []
+        assert holder.lease(context)["leases"] == []
     finally:
-        desk.store.close()
+        context.store.close()
     assert world.statuses() == {"a": "running"}
     assert world.attempts("a")[0].expires_at > late
     world.run()
@@ -116,7 +116,7 @@ def test_a_process_that_is_gone_without_a_word_is_lost_at_once(world: World) -> 
 def test_what_was_never_launched_is_lost_and_a_late_runner_starts_nothing(world: World) -> None:
     world.add(world.marking("a", 0.0))
     world.fairlane("lease", "--limit", "1")
-    with world.desk() as desk, desk.store.write() as tx:
+    with world.context() as context, context.store.write() as tx:
         mine = replace(world.attempts("a")[0], executor="process", host=os.uname().nodename)
         tx.put_attempts([mine])
     late = show_instant(after_expiry(world, "a"))
@@ -131,13 +131,13 @@ def test_a_success_after_its_lease_was_called_lost_is_a_late_success(world: Worl
     world.up()
     world.started("a")
     wait_for_pid(world, "a")
-    with world.desk() as desk, desk.store.write() as tx:  # as if another machine had it
+    with world.context() as context, context.store.write() as tx:  # as if another machine had it
         tx.put_attempts([replace(world.attempts("a")[0], host="elsewhere")])
-    desk = open_desk(world.home, clock=FixedClock(after_expiry(world, "a")))
+    context = open_context(world.home, clock=FixedClock(after_expiry(world, "a")))
     try:
-        assert leases.reclaim(desk)["reclaimed"] == ["a"]
+        assert holder.reclaim(context)["reclaimed"] == ["a"]
     finally:
-        desk.store.close()
+        context.store.close()
     assert world.statuses() == {"a": "queued"}
     gate.touch()
     until(lambda: world.statuses() == {"a": "done"})

@@ -66,9 +66,9 @@ def test_two_hundred_tasks_in_nested_groups_run_in_the_order_of_their_needs(worl
     )
     world.policy("caps.all = 16\ncaps.\"project:*\" = 'none'\n")
     world.seconds = 250
-    with world.desk() as desk:
+    with world.context() as context:
         for name in PROJECTS:
-            projects.add_project(desk, name, {"prefix": f"{name}-"})
+            projects.add_project(context, name, {"prefix": f"{name}-"})
     whole = tree(random.Random(7))
     needs = needs_of(whole)
     file = world.home / "tree.json"
@@ -79,7 +79,7 @@ def test_two_hundred_tasks_in_nested_groups_run_in_the_order_of_their_needs(worl
 
     world.run()
     assert Counter(world.statuses().values()) == {"done": 200}
-    with world.desk() as desk, desk.store.read() as reading:
+    with world.context() as context, context.store.read() as reading:
         events = reading.events(limit=100_000)
     done: set[str] = set()
     started: list[str] = []
@@ -114,7 +114,7 @@ def test_a_recipe_runs_from_its_first_step_to_its_last(world: World) -> None:
     words = [word for name, value in ENV.items() for word in ("--env", f"{name}={value}")]
     added = world.fairlane("add", "Log in", "--recipe", "full", "--agent", "demo", *words)
     world.run()
-    with world.desk() as desk, desk.store.read() as reading:
+    with world.context() as context, context.store.read() as reading:
         events = reading.events(limit=1000)
     done = [event.task for event in events if event.kind == "succeeded"]
     assert done == [row["id"] for row in added["tasks"]]

@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from fairlane.runtime.lock import holder
 from tests.daemon.world import World, is_zombie, until, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -39,14 +40,28 @@ def test_an_end_that_cannot_be_taken_in_is_parked_alone(world: World) -> None:
     world.fairlane("down")
 
 
-def test_a_round_that_fails_is_said_once_and_tried_again(world: World) -> None:
+BROKEN = (
+    "CREATE TRIGGER broken BEFORE INSERT ON decisions "
+    "BEGIN SELECT RAISE(ABORT, 'nothing is decided'); END"
+)
+
+
+def test_a_daemon_whose_first_round_fails_is_not_up(world: World) -> None:
     world.add(world.marking("a", 0))
-    sql(
-        world,
-        "CREATE TRIGGER broken BEFORE INSERT ON decisions "
-        "BEGIN SELECT RAISE(ABORT, 'nothing is decided'); END",
-    )
+    sql(world, BROKEN)
+    with pytest.raises(AssertionError, match=r"did not come up: .*nothing is decided"):
+        world.up()
+    assert holder(world.home) is None
+    sql(world, "DROP TRIGGER broken")
+    world.up()
+    until(lambda: world.statuses()["a"] == "done")
+    world.fairlane("down")
+
+
+def test_a_round_that_fails_is_said_once_and_tried_again(world: World) -> None:
     pid = world.up()
+    sql(world, BROKEN)
+    world.add(world.marking("a", 0))
     log = world.home / "daemon.log"
     until(lambda: "nothing is decided" in log.read_text())
     wait_for(1.0)

@@ -14,11 +14,12 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from fairlane.app import open_desk
+from fairlane.app import open_context
+from fairlane.engine.context import Context
 from fairlane.executors.runner import marked
-from fairlane.service import leases, tasks
-from fairlane.service.desk import Desk
+from fairlane.service import tasks
 from fairlane.store.base import Filter
+from tests import holder
 from tests.waiting import LIMIT_SECONDS, until
 
 __all__ = ["World", "is_zombie", "until", "wait_for"]
@@ -49,16 +50,16 @@ class World:
         (self.home / "fairlane.toml").write_text(text, encoding="utf-8")
 
     @contextmanager
-    def desk(self) -> Iterator[Desk]:
-        desk = open_desk(self.home)
+    def context(self) -> Iterator[Context]:
+        context = open_context(self.home)
         try:
-            yield desk
+            yield context
         finally:
-            desk.store.close()
+            context.store.close()
 
     def add(self, *records: dict[str, Any]) -> None:
-        with self.desk() as desk:
-            tasks.add(desk, [{"agent": "shell", **record} for record in records])
+        with self.context() as context:
+            tasks.add(context, [{"agent": "shell", **record} for record in records])
 
     def marking(self, name: str, seconds: float, more: str = "") -> dict[str, Any]:
         """A task that marks its start and its end."""
@@ -97,16 +98,16 @@ class World:
 
     def freeze(self, pid: int) -> None:
         """Stop a process at a moment when it holds no lock of the store."""
-        with self.desk() as desk, desk.store.write():
+        with self.context() as context, context.store.write():
             os.kill(pid, signal.SIGSTOP)
             until(lambda: {state(each) for each in Path(f"/proc/{pid}/task").iterdir()} == {"T"})
 
     def statuses(self) -> dict[str, str]:
-        with self.desk() as desk, desk.store.read() as reading:
+        with self.context() as context, context.store.read() as reading:
             return {each.task.id: str(each.task.status) for each in reading.listing(Filter())}
 
     def attempts(self, task: str) -> list[Any]:
-        with self.desk() as desk, desk.store.read() as reading:
+        with self.context() as context, context.store.read() as reading:
             return reading.attempts(task)
 
     def runner(self, task: str) -> dict[str, Any]:
@@ -140,7 +141,7 @@ class World:
 
     def most_in_flight(self) -> int:
         """The most that were in flight at once, by the log."""
-        with self.desk() as desk, desk.store.read() as reading:
+        with self.context() as context, context.store.read() as reading:
             events = reading.events(limit=100_000)
         flying, most = 0, 0
         for event in events:
@@ -149,12 +150,12 @@ class World:
         return most
 
     def reclaim(self) -> dict[str, Any]:
-        with self.desk() as desk:
-            return leases.reclaim(desk)
+        with self.context() as context:
+            return dict(holder.reclaim(context))
 
     def sound(self) -> bool:
-        with self.desk() as desk:
-            return desk.store.check() == []
+        with self.context() as context:
+            return context.store.check() == []
 
 
 def is_zombie(pid: int) -> bool:

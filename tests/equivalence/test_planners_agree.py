@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fairlane.model.plan import Plan
 from fairlane.planner import lanes, reference
-from fairlane.planner.digest import digests, plan_bytes
+from fairlane.planner.conclude import digests, plan_bytes
 from tests.properties.oracle import Oracle
 from tests.properties.strategies import World, with_keys, worlds
 

@@ -13,13 +13,15 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from fairlane.app import open_desk
+from fairlane.app import open_context
+from fairlane.engine import decisions
+from fairlane.engine.context import Context
+from fairlane.engine.end_attempt import Report
 from fairlane.model.errors import FairlaneError, TryLater
 from fairlane.model.task import Status
-from fairlane.service import compaction, leases, policies, queue, tasks
-from fairlane.service.desk import Desk
-from fairlane.service.ending import Report
+from fairlane.service import policies, queue, tasks
 from fairlane.store.base import Filter
+from tests import holder
 
 PROJECTS = ("a", "b", "c")
 POLICY = """
@@ -44,23 +46,23 @@ def say(*words: object) -> None:
     print(*words, flush=True)
 
 
-class Member:
-    """A desk, chance, and the wish to go on until everything is done."""
+class RunningAttempt:
+    """A context, chance, and the wish to go on until everything is done."""
 
     def __init__(self, home: Path, seed: int, total: int) -> None:
-        self.desk: Desk = open_desk(home)
+        self.context: Context = open_context(home)
         self.chance = random.Random(seed)
         self.total = total
 
     def over(self) -> bool:
         """Whether everything was added, and has ended."""
-        with self.desk.store.read() as reading:
+        with self.context.store.read() as reading:
             tallies = reading.tallies()
         ended = sum(each.count for each in tallies if each.status.final)
         return ended == self.total
 
     def version(self) -> int:
-        with self.desk.store.read() as reading:
+        with self.context.store.read() as reading:
             return reading.version()
 
     def rounds(self) -> Iterator[None]:
@@ -83,7 +85,7 @@ class Member:
             count = min(left, self.chance.randint(1, 25))
             batch = [self.record(f"{name}-{left - n}", last) for n in range(count)]
             with forgiving():
-                told = tasks.add(self.desk, batch)["tasks"]
+                told = tasks.add(self.context, batch)["tasks"]
                 say("added", *(row["id"] for row in told))
                 left, last = left - count, told[-1]["id"]
 
@@ -104,7 +106,7 @@ class Member:
         for _ in self.rounds():
             with forgiving():
                 limit = self.chance.choice((1, 2, 8))
-                told = leases.lease(self.desk, limit, worker=f"w{self.chance.randrange(9)}")
+                told = holder.lease(self.context, limit, worker=f"w{self.chance.randrange(9)}")
                 self.end([each["lease"] for each in told["leases"]])
 
     def end(self, held: list[str]) -> None:
@@ -116,41 +118,41 @@ class Member:
             what = chance.random()
             with forgiving():
                 if what < 0.1:
-                    leases.heartbeat(self.desk, lease)
-                    leases.report(self.desk, lease, Report(tokens=(7, 7, 7, 7)))
+                    holder.heartbeat(self.context, lease)
+                    holder.report(self.context, lease, Report(tokens=(7, 7, 7, 7)))
                 if what < 0.75:
                     self.completed([lease], told)
                 elif what < 0.98:
-                    leases.release(self.desk, lease, chance.choice(OUTCOMES), told)
+                    holder.release(self.context, lease, chance.choice(OUTCOMES), told)
 
     def completed(self, held: list[str], told: Report) -> None:
-        done = leases.complete(self.desk, held, told)
+        done = holder.complete(self.context, held, told)
         say("completed", *(each["task"] for each in done.get("completed", [done])))
 
     def operate(self) -> None:
         """Pause and resume, put back what is parked, cancel a few, reclaim, compact."""
         chance = self.chance
-        deeds: list[Callable[[Desk], Any]] = [leases.reclaim, compaction.compact, self.cancel]
+        deeds: list[Callable[[Context], Any]] = [holder.reclaim, decisions.compact, self.cancel]
         for _ in self.rounds():
             scope = chance.choice(SCOPES)
             with forgiving():
-                queue.pause(self.desk, scope)
-                chance.choice(deeds)(self.desk)
+                queue.pause(self.context, scope)
+                chance.choice(deeds)(self.context)
             for each in SCOPES:
                 with forgiving():
-                    queue.resume(self.desk, each)
-            with forgiving(), self.desk.store.read() as reading:
+                    queue.resume(self.context, each)
+            with forgiving(), self.context.store.read() as reading:
                 parked = reading.listing(Filter(status=(Status.PARKED,)), limit=50)
             for placed in parked:
                 with forgiving():
-                    tasks.retry(self.desk, [placed.task.id])
+                    tasks.retry(self.context, [placed.task.id])
 
-    def cancel(self, desk: Desk) -> None:
-        with desk.store.read() as reading:
+    def cancel(self, context: Context) -> None:
+        with context.store.read() as reading:
             found = reading.listing(Filter(status=(Status.QUEUED,), kind="review"), limit=1)
             found += reading.listing(Filter(wait="upstream"))  # nothing else would end them
         for placed in found:
-            tasks.cancel(desk, [placed.task.id])
+            tasks.cancel(context, [placed.task.id])
 
     def govern(self) -> None:
         """Change the policy whenever the store has changed a little."""
@@ -159,7 +161,7 @@ class Member:
             version = self.version()
             if version >= before + 20:
                 before = version
-                policies.change(self.desk.policy_file, [self.chance.choice(CHANGES)])
+                policies.change_file(self.context.policy_file, [self.chance.choice(CHANGES)])
 
 
 @contextmanager
@@ -177,7 +179,7 @@ def forgiving() -> Iterator[None]:
 
 def main() -> None:
     role, home, seed, total = sys.argv[1:]
-    member = Member(Path(home), int(seed), int(total))
+    member = RunningAttempt(Path(home), int(seed), int(total))
     getattr(member, role)()
     say("over")
 

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from fairlane.app import STORE_FILE, open_desk
+from fairlane.app import STORE_FILE, open_context
 from fairlane.clock import FixedClock
+from fairlane.engine import decisions
+from fairlane.engine.context import Context
+from fairlane.engine.end_attempt import Report
 from fairlane.model.instant import DAY, Instant
-from fairlane.service import compaction, leases, tasks
-from fairlane.service.desk import Desk
-from fairlane.service.ending import Report
+from fairlane.service import tasks
+from tests import holder
 
 PAGE = 4096
 START: Instant = 20_000 * DAY
@@ -30,26 +32,26 @@ def build(home: Path, witness: Path) -> None:
     home.mkdir()
     (home / "policy.toml").write_text(POLICY, encoding="utf-8")
     clock = FixedClock(START)
-    desk = open_desk(home, clock=clock)
+    context = open_context(home, clock=clock)
     try:
-        tasks.add(desk, [{"id": f"old{n}", "prompt": "p" * 6000} for n in range(60)])
-        _complete_all(desk, 60)
+        tasks.add(context, [{"id": f"old{n}", "prompt": "p" * 6000} for n in range(60)])
+        _complete_all(context, 60)
         clock.at += 40 * DAY
-        compaction.compact(desk)
-        tasks.add(desk, [{"id": f"t{n}", "prompt": "é" * (n % 7) * 400} for n in range(300)])
-        _complete_all(desk, 80)
+        decisions.compact(context)
+        tasks.add(context, [{"id": f"t{n}", "prompt": "é" * (n % 7) * 400} for n in range(300)])
+        _complete_all(context, 80)
         mark = {"agent": "shell", "command": ["touch", str(witness)], "priority": 1}
-        tasks.add(desk, [{"id": "mark", **mark}])
+        tasks.add(context, [{"id": "mark", **mark}])
     finally:
-        desk.store.close()
+        context.store.close()
     data = (home / STORE_FILE).read_bytes()
     assert int.from_bytes(data[36:40]), "there are no free pages"
 
 
-def _complete_all(desk: Desk, count: int) -> None:
+def _complete_all(context: Context, count: int) -> None:
     while count > 0:
-        given = leases.lease(desk, limit=20, worker="w")["leases"]
-        leases.complete(desk, [each["lease"] for each in given], Report(tokens=(9, 9, 9, 9)))
+        given = holder.lease(context, limit=20, worker="w")["leases"]
+        holder.complete(context, [each["lease"] for each in given], Report(tokens=(9, 9, 9, 9)))
         count -= len(given)
 
 

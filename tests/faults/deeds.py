@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from fairlane.app import STORE_FILE, open_desk
+from fairlane.app import STORE_FILE, open_context
 from fairlane.clock import FixedClock
+from fairlane.engine import decisions
+from fairlane.engine.context import Context
+from fairlane.engine.end_attempt import Report
 from fairlane.model.errors import NotFound
 from fairlane.model.instant import DAY, MINUTE, SECOND, Instant
-from fairlane.service import compaction, leases, projects, queue, tasks
-from fairlane.service.desk import Desk
-from fairlane.service.ending import Report
+from fairlane.service import projects, queue, tasks
 from fairlane.store.sqlite import migrate
-from fairlane.store.sqlite.queries import migrations
+from fairlane.store.sqlite.migrate import migrations
 from fairlane.store.sqlite.store import SqliteStore
+from tests import holder
 
 #: When the world begins, and when deeds are done in it: everything old has expired by then.
 START: Instant = 20_000 * DAY
@@ -42,34 +44,34 @@ CREATE INDEX groups_note ON groups (note);
 """
 
 
-def desk_at(home: Path, now: Instant) -> Desk:
-    """A desk on a home in which it is this time."""
-    return open_desk(home, clock=FixedClock(now))
+def context_at(home: Path, now: Instant) -> Context:
+    """A context on a home in which it is this time."""
+    return open_context(home, clock=FixedClock(now))
 
 
 def build(home: Path) -> None:
     """Finished work, work in flight of which one lease has run out, and work that waits."""
     home.mkdir()
     (home / "policy.toml").write_text(POLICY, encoding="utf-8")
-    desk = desk_at(home, START)
-    clock = desk.clock
+    context = context_at(home, START)
+    clock = context.clock
     assert isinstance(clock, FixedClock)
-    projects.add_project(desk, "web", {"weight": 3})
-    tasks.add(desk, [{"id": f"old{n}", "prompt": "p", "project": "web"} for n in range(3)])
-    for held in leases.lease(desk, worker="w1")["leases"]:
-        leases.complete(desk, [held["lease"]], Report(tokens=(100, 10, 0, 5), usd=12))
+    projects.add_project(context, "web", {"weight": 3})
+    tasks.add(context, [{"id": f"old{n}", "prompt": "p", "project": "web"} for n in range(3)])
+    for held in holder.lease(context, worker="w1")["leases"]:
+        holder.complete(context, [held["lease"]], Report(tokens=(100, 10, 0, 5), usd=12))
         clock.at += SECOND
     clock.at = NOW - 5 * MINUTE
-    tasks.add(desk, [{"id": "lost", "priority": 1, "locks": ["db"]}])
-    leases.lease(desk, worker="w1")
+    tasks.add(context, [{"id": "lost", "priority": 1, "locks": ["db"]}])
+    holder.lease(context, worker="w1")
     clock.at = NOW - MINUTE
-    tasks.add(desk, [{"id": "held", "priority": 2}, {"id": "then", "needs": ["held", "old0"]}])
-    tasks.add(desk, [{"id": "later", "not_before": "2024-01-01T00:00:00Z"}])
-    leases.lease(desk, limit=1, worker="w2")
+    tasks.add(context, [{"id": "held", "priority": 2}, {"id": "then", "needs": ["held", "old0"]}])
+    tasks.add(context, [{"id": "later", "not_before": "2024-01-01T00:00:00Z"}])
+    holder.lease(context, limit=1, worker="w2")
     review: dict[str, Any] = {"kind": "review", "group": "g", "project": "web"}
-    tasks.add(desk, [review, {"locks": ["db"]}, {}, {}, {}])
-    queue.pause(desk, "kind:spec")
-    desk.store.close()
+    tasks.add(context, [review, {"locks": ["db"]}, {}, {}, {}])
+    queue.pause(context, "kind:spec")
+    context.store.close()
 
 
 def first_use(home: Path) -> Any:
@@ -87,76 +89,82 @@ def upgrade(home: Path) -> Any:
     return said
 
 
-def _at_desk(deed: Callable[[Desk], Any]) -> Callable[[Path], Any]:
+def _at_context(deed: Callable[[Context], Any]) -> Callable[[Path], Any]:
     def done(home: Path) -> Any:
-        desk = desk_at(home, NOW)
+        context = context_at(home, NOW)
         try:
-            return deed(desk)
+            return deed(context)
         finally:
-            desk.store.close()
+            context.store.close()
 
     return done
 
 
-def _add(desk: Desk) -> Any:
+def _add(context: Context) -> Any:
     records: list[dict[str, Any]] = [
         {"id": "new1", "prompt": "é" * 5000, "group": "fresh"},
         {"id": "new2", "needs": ["new1", "held"], "parent": "old1"},
         {"id": "new3", "project": "web", "kind": "review", "locks": ["db", "x"]},
     ]
-    return tasks.add(desk, records)
+    return tasks.add(context, records)
 
 
-def _complete(desk: Desk) -> Any:
-    return leases.complete(desk, [_lease_of(desk, "held")], Report(tokens=(9, 9, 9, 9), usd=7))
+def _complete(context: Context) -> Any:
+    return holder.complete(
+        context, [_lease_of(context, "held")], Report(tokens=(9, 9, 9, 9), usd=7)
+    )
 
 
-def _several_at_once(desk: Desk) -> Any:
+def _several_at_once(context: Context) -> Any:
     """Calls that came together: one commit for all of them, though one is refused."""
-    with desk.store.sharing():
-        done = _complete(desk)
+    with context.store.sharing():
+        done = _complete(context)
         try:
-            tasks.cancel(desk, ["nobody"])
+            tasks.cancel(context, ["nobody"])
         except NotFound as error:
             refused = error.error_code
-        return [done, refused, _add(desk), leases.lease(desk, worker="w3")]
+        return [done, refused, _add(context), holder.lease(context, worker="w3")]
 
 
-def _fail(desk: Desk) -> Any:
-    return leases.release(desk, _lease_of(desk, "held"), "failed", Report(tokens=(1, 1, 1, 1)))
+def _fail(context: Context) -> Any:
+    return holder.release(
+        context, _lease_of(context, "held"), "failed", Report(tokens=(1, 1, 1, 1))
+    )
 
 
-def _report(desk: Desk) -> Any:
-    return leases.report(desk, _lease_of(desk, "held"), Report(tokens=(7, 0, 0, 0)), note="half")
+def _report(context: Context) -> Any:
+    return holder.report(
+        context, _lease_of(context, "held"), Report(tokens=(7, 0, 0, 0)), note="half"
+    )
 
 
-def _lease_of(desk: Desk, task: str) -> str:
-    with desk.store.read() as reading:
+def _lease_of(context: Context, task: str) -> str:
+    with context.store.read() as reading:
         return reading.attempts(task)[-1].lease
 
 
 DEEDS: dict[str, Callable[[Path], Any]] = {
     "first use": first_use,
     "migrate": upgrade,
-    "add": _at_desk(_add),
-    "lease": _at_desk(lambda desk: leases.lease(desk, worker="w3")),
-    "report": _at_desk(_report),
-    "complete": _at_desk(_complete),
-    "fail": _at_desk(_fail),
-    "several at once": _at_desk(_several_at_once),
-    "reclaim": _at_desk(leases.reclaim),
-    "cancel": _at_desk(lambda desk: tasks.cancel(desk, ["held", "then"])),
-    "clear": _at_desk(queue.clear),
-    "compact": _at_desk(compaction.compact),
+    "add": _at_context(_add),
+    "lease": _at_context(lambda context: holder.lease(context, worker="w3")),
+    "report": _at_context(_report),
+    "complete": _at_context(_complete),
+    "fail": _at_context(_fail),
+    "several at once": _at_context(_several_at_once),
+    "reclaim": _at_context(holder.reclaim),
+    "cancel": _at_context(lambda context: tasks.cancel(context, ["held", "then"])),
+    "clear": _at_context(queue.clear),
+    "compact": _at_context(decisions.compact),
 }
 
 
-def _careless(desk: Desk) -> Any:
+def _careless(context: Context) -> Any:
     """What no deed may be: two transactions for one promise."""
-    return [tasks.add(desk, [{"id": name}]) for name in ("one", "other")]
+    return [tasks.add(context, [{"id": name}]) for name in ("one", "other")]
 
 
-EVERY = DEEDS | {"careless": _at_desk(_careless)}
+EVERY = DEEDS | {"careless": _at_context(_careless)}
 
 
 def content(file: Path) -> str:

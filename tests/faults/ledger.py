@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from fairlane.engine import decisions
+from fairlane.engine.context import Context, parse_recorded
 from fairlane.model.event import Event
+from fairlane.model.project import PolicyText
 from fairlane.model.task import Outcome, Task
 from fairlane.policy.policy import Policy
-from fairlane.service import decisions
-from fairlane.service.desk import Desk, parse_recorded
 from fairlane.store.base import Reading
 
 ENDS = frozenset(str(outcome) for outcome in Outcome)
@@ -24,16 +25,15 @@ def events_of(reading: Reading) -> list[Event]:
     return found
 
 
-def picks_of(desk: Desk) -> Iterator[tuple[str, Policy]]:
+def picks_of(context: Context) -> Iterator[tuple[str, Policy]]:
     """Every recorded start, in order, with the policy that allowed it."""
     policies: dict[str, Policy] = {}
     after = 0
-    while page := decisions.listing(desk, after, PAGE)["decisions"]:
+    while page := decisions.listing(context, after, PAGE)["decisions"]:
         for row in page:
             if row["policy"] not in policies:
-                with desk.store.read() as reading:
-                    text = reading.policy_text(row["policy"])
-                assert text is not None
+                with context.store.read() as reading:
+                    text = reading.table(PolicyText)[row["policy"]].text
                 policies[row["policy"]] = parse_recorded(text)
             for task in row["picks"]:
                 yield task, policies[row["policy"]]

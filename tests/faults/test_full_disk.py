@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.daemon.lock import holder
+from fairlane.runtime.lock import holder
 from tests.daemon.world import World, is_zombie, until, wait_for
 from tests.faults.places import Home, refused, small_disk
 

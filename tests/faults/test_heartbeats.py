@@ -6,17 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.app import open_desk
+from fairlane.app import open_context
 from fairlane.model.errors import Invalid
-from fairlane.service import leases, tasks
+from fairlane.service import tasks
+from tests import holder
 
 
 def test_a_heartbeat_goes_on_with_the_last_good_policy(tmp_path: Path) -> None:
-    desk = open_desk(tmp_path / "home")
-    tasks.add(desk, [{"id": "a", "prompt": "x"}])
-    lease = leases.lease(desk)["leases"][0]["lease"]
-    desk.policy_file.write_text("caps.al = 3\n")
-    assert leases.heartbeat(desk, lease)["status"] == "running"
+    context = open_context(tmp_path / "home")
+    tasks.add(context, [{"id": "a", "prompt": "x"}])
+    lease = holder.lease(context)["leases"][0]["lease"]
+    context.policy_file.write_text("caps.al = 3\n")
+    assert holder.heartbeat(context, lease)["status"] == "running"
     with pytest.raises(Invalid, match=r"caps\.al"):
-        leases.lease(desk)
-    desk.store.close()
+        holder.lease(context)
+    context.store.close()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fairlane.intake.sources import cards
-from fairlane.intake.sources.base import Told, Where
+from fairlane.intake.sources.base import Where, WriteBack
 from tests.faults.children import ROOT, Points
 
 CARD = (
@@ -35,8 +35,8 @@ for status in itertools.cycle(STORY):
 """
 
 
-def news(status: str) -> Told:
-    return Told("card", "t", status, 0, "failed: exit 1", {})
+def news(status: str) -> WriteBack:
+    return WriteBack("card", "t", status, 0, "failed: exit 1", {})
 
 
 def said(text: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairlane.app import STORE_FILE
-from fairlane.store.sqlite.errors import backups
+from fairlane.store.sqlite.file import backups
 from fairlane.store.sqlite.store import SqliteStore
 from tests.faults.children import Forks
 from tests.faults.deeds import DEEDS, build, content

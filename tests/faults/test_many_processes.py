@@ -15,12 +15,14 @@ from typing import cast
 
 import pytest
 
-from fairlane.app import open_desk
+from fairlane.app import open_context
 from fairlane.clock import FixedClock
+from fairlane.engine import decisions
 from fairlane.model.instant import DAY, SECOND, show_instant
 from fairlane.model.task import Status
-from fairlane.service import decisions, leases, policies, projects, tasks
+from fairlane.service import policies, projects, tasks
 from fairlane.store.base import Filter, Store, Writing
+from tests import holder
 from tests.faults.crowd import POLICY, PROJECTS
 from tests.faults.ledger import events_of, picks_of, violations
 from tests.waiting import LIMIT_SECONDS
@@ -99,11 +101,11 @@ def crowd(home: Path, total: int, kills: int, seconds: float) -> list[Process]:
 
 
 def judge(home: Path, total: int, said: list[Process]) -> str:
-    desk = open_desk(home)
+    context = open_context(home)
     try:
-        assert desk.store.check() == []
-        picks = list(picks_of(desk))
-        with desk.store.read() as reading:
+        assert context.store.check() == []
+        picks = list(picks_of(context))
+        with context.store.read() as reading:
             events = events_of(reading)
             listed = reading.listing(Filter(), limit=2 * total)
             bookings = reading.usage("all", None)
@@ -124,7 +126,7 @@ def judge(home: Path, total: int, said: list[Process]) -> str:
         untouched = sum(each.outcome == "released" for each in attempts)
         assert sum(each.starts for each in bookings) == len(attempts) - untouched
         for planner in ("lanes", "reference"):
-            replayed = decisions.replay(desk, planner=planner)
+            replayed = decisions.replay(context, planner=planner)
             assert replayed["different"] == []
         later = sum(len(each.told("later")) for each in said)
         return (
@@ -132,16 +134,16 @@ def judge(home: Path, total: int, said: list[Process]) -> str:
             f"{len(events)} events, {replayed['replayed']} decisions replayed alike, {later} busy"
         )
     finally:
-        desk.store.close()
+        context.store.close()
 
 
 def prepare(home: Path) -> None:
     home.mkdir()
     (home / "policy.toml").write_text(POLICY, encoding="utf-8")
-    desk = open_desk(home)
+    context = open_context(home)
     for weight, name in enumerate(PROJECTS):
-        projects.add_project(desk, name, {"weight": weight})
-    desk.store.close()
+        projects.add_project(context, name, {"weight": weight})
+    context.store.close()
 
 
 @pytest.mark.slow
@@ -166,6 +168,7 @@ class Queues:
 
     def __init__(self, store: Store, meanwhile: Callable[[], object]) -> None:
         self.store, self.meanwhile = store, meanwhile
+        self.shared, self.read, self.stamp = False, store.read, store.stamp
 
     def write(self) -> AbstractContextManager[Writing]:
         self.meanwhile()
@@ -174,16 +177,16 @@ class Queues:
 
 def test_what_changes_while_a_caller_waits_for_its_turn_counts(tmp_path):
     prepare(tmp_path / "home")
-    desk = open_desk(tmp_path / "home", clock=FixedClock(10 * DAY))
-    held = desk.store
-    tasks.add(desk, [{"id": f"t{n}"} for n in range(9)])
+    context = open_context(tmp_path / "home", clock=FixedClock(10 * DAY))
+    held = context.store
+    tasks.add(context, [{"id": f"t{n}"} for n in range(9)])
 
     def meanwhile() -> None:
-        policies.change(desk.policy_file, ["caps.all=2"])
-        desk.clock = FixedClock(11 * DAY)
+        policies.change_file(context.policy_file, ["caps.all=2"])
+        context.clock = FixedClock(11 * DAY)
 
-    desk.store = cast(Store, Queues(held, meanwhile))
-    got = leases.lease(desk)["leases"]
+    context.store = cast(Store, Queues(held, meanwhile))
+    got = holder.lease(context)["leases"]
     assert len(got) == 2, "the cap was lowered before its turn came"
     assert {each["expires_at"] for each in got} == {show_instant(11 * DAY + 3 * SECOND)}
     held.close()

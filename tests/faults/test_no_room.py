@@ -15,20 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.agents.adapter import agents, parser_for
-from fairlane.daemon.crew import Member
-from fairlane.daemon.launch import Launcher, LaunchFailed
-from fairlane.daemon.settle import ending_of
+from fairlane.engine.context import Context
+from fairlane.engine.end_attempt import Ending
+from fairlane.engine.lease_document import lease_documents, read_leases
 from fairlane.executors import runner
-from fairlane.executors.base import Handle, Orders
-from fairlane.executors.process import ProcessExecutor, reap, spoken
-from fairlane.executors.runfiles import Lines
+from fairlane.executors.base import Ended, Handle, Orders
+from fairlane.executors.process import ProcessExecutor, orders_text
+from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.event import Happening
-from fairlane.model.project import Project
-from fairlane.service.holding import Ending
-from fairlane.service.looking import Asker
-from fairlane.service.rounds import commit_round
-from fairlane.settings import Settings
+from fairlane.runtime.launch import LaunchFailed, host_of, launch
+from fairlane.runtime.supervisor import ending_of
+from fairlane.runtime.watch import running_attempt
 from tests.daemon import conftest as daemons
 from tests.daemon.world import World, is_zombie, until
 from tests.faults.places import small_disk
@@ -158,7 +155,7 @@ def test_a_direct_start_without_room_is_no_failure(world: World) -> None:
 
 
 def orders_for(folder: Path, *argv: str) -> bytes:
-    return spoken(Orders(folder, argv, Path("/"), dict(os.environ)))
+    return orders_text(Orders(folder, argv, Path("/"), dict(os.environ)))
 
 
 def processes(folder: Path) -> list[int]:
@@ -182,16 +179,23 @@ def run(folder: Path, *, files: int | None = None) -> None:
 
 def taken_in(world: World, folder: Path) -> Ending:
     """What the daemon makes of it."""
-    with world.desk() as desk, desk.store.read() as reading:
-        task = reading.task("a")
-        (attempt,) = reading.attempts("a")
-        shell = agents(Settings())["shell"]
-        assert task is not None
-        gone = Handle(0, "")
-        member = Member(
-            task, attempt, folder, shell, parser_for(shell), gone, Lines(folder / "stdout.log")
-        )
-        return ending_of(desk, member, Project("default"), desk.now())
+    with world.context() as context:
+        (lease,) = open_leases(context)
+        lease["executor"] = "process"
+        host = host_of(context)
+        return ending_of(host, running_attempt(host, lease, Handle(folder)))
+
+
+def open_leases(context: Context) -> list[LocalLeaseDocument]:
+    """The documents of what was leased, by whatever executor."""
+    with context.store.read() as reading:
+        rows = [(reading.tasks([row.task])[row.task], row) for row in reading.open_attempts()]
+        leases = read_leases(reading, rows)
+    return lease_documents(context, context.policy(), leases)
+
+
+def has_ended(executor: ProcessExecutor, handle: Handle) -> bool:
+    return isinstance(executor.poll(handle), Ended)
 
 
 def leased(world: World) -> None:
@@ -272,25 +276,26 @@ def test_a_launch_that_may_not_open_a_file_fails_nobody(world: World, warm: bool
     world.add({"id": "a", "command": ["true"]})
     found: list[str] = []
     said: list[str] = []
-    executor = ProcessExecutor(warm)
-    with world.desk() as desk:
-        policy = desk.policy()
-        with desk.store.write() as tx:
-            asker = Asker("box", executor="process", host="here")
-            (started,) = commit_round(desk, tx, policy, desk.now(), asker).started
-        launcher = Launcher(desk, executor)
+    executor = ProcessExecutor()
+    with world.context() as context:
+        context.executors["process"] = executor
+        host = host_of(context)
+        (lease,) = host.port.lease().documents
+        run = world.home / "runs" / "a" / "1"
+        if warm:
+            with files_left(0):  # the first launch has no runner that waits for it
+                executor.warm_up()
         for count in range(14):
             with files_left(count):
                 try:
-                    handle = launcher.launch(*started, policy)
+                    handle = launch(host, lease)
                     found.append("")
                 except LaunchFailed as error:
                     found.append(error.error_code)
                     said.append(error.message)
                     continue
-            assert handle.pid is not None
-            until(partial(is_zombie, handle.pid))
-            reap()
+            until(partial(has_ended, executor, handle))
+            (run / "exit.json").unlink()
     executor.close()
     assert found[0] == "environment"
     assert found[-1] == ""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fairlane.http.badges import lease_token, who_shows
+from fairlane.http.identity import lease_token, who_shows
 from tests.http.served import ENV, Reply, Server, fairlane, serving
 
 

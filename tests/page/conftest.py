@@ -30,7 +30,7 @@ def house(tmp_path_factory):
 
 
 @pytest.fixture
-def context(house, browser):
-    found = house.context(browser)
+def browsing(house, browser):
+    found = house.browsing(browser)
     yield found
     found.close()

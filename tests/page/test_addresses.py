@@ -6,32 +6,33 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from fairlane.app import open_desk
-from fairlane.app.office import Office
+from fairlane.app import open_context
+from fairlane.app.shared_queue import SharedQueue
+from fairlane.engine.end_attempt import Report
+from fairlane.model.project import WorkerRow
 from fairlane.page import CSP, mount
-from fairlane.service import leases, projects, queue, tasks
-from fairlane.service.ending import Report
-from fairlane.store.base import WorkerRow
+from fairlane.service import projects, queue, tasks
+from tests import holder
 
 JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture
 def client(tmp_path):
-    desk = open_desk(tmp_path)
-    tasks.add(desk, [{"id": "a", "prompt": "first"}])
-    desk.store.close()
-    office = Office(lambda: open_desk(tmp_path))
+    context = open_context(tmp_path)
+    tasks.add(context, [{"id": "a", "prompt": "first"}])
+    context.store.close()
+    queue = SharedQueue(lambda: open_context(tmp_path))
 
     class Lifespan:
         async def __aenter__(self) -> None:
-            await office.open()
+            await queue.open()
 
         async def __aexit__(self, *_: object) -> None:
-            await office.close()
+            await queue.close()
 
     app = Starlette(lifespan=lambda app: Lifespan())
-    mount(app, office)
+    mount(app, queue)
     with TestClient(app) as found:
         yield found
 
@@ -96,34 +97,34 @@ def test_a_queue_that_is_full_takes_no_task_and_says_so(tmp_path, client):
 
 
 def test_a_title_without_end_is_no_wall(tmp_path, client):
-    desk = open_desk(tmp_path)
-    tasks.add(desk, [{"id": "long", "prompt": "x", "title": "W" * 10_000}])
-    desk.store.close()
+    context = open_context(tmp_path)
+    tasks.add(context, [{"id": "long", "prompt": "x", "title": "W" * 10_000}])
+    context.store.close()
     shown = client.get("/task/long").text
     assert f"<h1>{'W' * 200}…</h1>" in shown
     assert f"{'W' * 10_000}</pre>" in shown, "the whole of it stands beside the prompt"
 
 
 def test_many_pauses_leave_room_for_the_rest(tmp_path, client):
-    desk = open_desk(tmp_path)
+    context = open_context(tmp_path)
     for number in range(6):
-        queue.pause(desk, f"kind:k{number}")
-    desk.store.close()
+        queue.pause(context, f"kind:k{number}")
+    context.store.close()
     notices = client.get("/").text.partition('id="notice"')[2].partition("</section>")[0]
     assert notices.count('class="notice paused"') == 5
     assert "2 more scopes paused: see " in notices
 
 
 def test_many_projects_share_one_card(tmp_path, client):
-    desk = open_desk(tmp_path)
+    context = open_context(tmp_path)
     for number in range(30):
-        projects.add_project(desk, f"p{number:02}", {"weight": 2})
+        projects.add_project(context, f"p{number:02}", {"weight": 2})
     records = [{"id": f"x{number}", "project": f"p{number:02}"} for number in range(30)]
-    tasks.add(desk, records)
-    desk.policy_file.write_text("caps.all = 40\n")
-    for each in leases.lease(desk, 40, "box")["leases"]:
-        leases.complete(desk, [each["lease"]], Report((900, 100, 0, 0)))
-    desk.store.close()
+    tasks.add(context, records)
+    context.policy_file.write_text("caps.all = 40\n")
+    for each in holder.lease(context, 40, "box")["leases"]:
+        holder.complete(context, [each["lease"]], Report((900, 100, 0, 0)))
+    context.store.close()
     card = client.get("/").text.partition('id="shares"')[2].partition("</section>")[0]
     assert card.count("<li") == 10
     assert "and 21 more" in card, "with the default one"
@@ -134,11 +135,11 @@ def test_numbers_that_seem_to_differ_say_why(tmp_path, client):
         'preset = "fair-share"\ncaps.all = 6\n'
         '[[budget]]\nscope = "all"\ntokens = 500\nwindow = "24h"\n'
     )
-    desk = open_desk(tmp_path)
-    with desk.store.write() as tx:
-        tx.put_worker(WorkerRow("box", "box", 4, (), desk.now()))
-    leases.lease(desk, 1, "box")
-    desk.store.close()
+    context = open_context(tmp_path)
+    with context.store.write() as tx:
+        tx.put(WorkerRow("box", "box", 4, (), context.now()))
+    holder.lease(context, 1, "box")
+    context.store.close()
     shown = client.get("/").text
     assert "the cap allows 6, the workers have fewer slots" in shown
     assert "0 + 100k reserved of 500" in shown

@@ -15,12 +15,12 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True, scope="module")
 def stocked(house):
     """What every test here finds; tests of one file may run in several processes."""
-    projects.add_project(house.desk, "web")
+    projects.add_project(house.context, "web")
     house.add({"id": "first", "prompt": "the first"})
 
 
-def test_add_a_task(house, context):
-    page = opened(context)
+def test_add_a_task(house, browsing):
+    page = opened(browsing)
     page.get_by_role("button", name="Add task").click()
     form = page.locator("#dialog-add form")
     expect(form.get_by_label("Prompt")).to_be_focused()
@@ -42,9 +42,9 @@ def test_add_a_task(house, context):
     expect(page.locator("#dialog-add")).to_be_hidden()
 
 
-def test_what_is_refused_says_what_to_do_and_changes_nothing(house, context):
+def test_what_is_refused_says_what_to_do_and_changes_nothing(house, browsing):
     before = count(house)
-    page = opened(context, "/tasks")
+    page = opened(browsing, "/tasks")
     page.keyboard.press("a")
     form = page.locator("#dialog-add form")
     form.get_by_role("button", name="Add task").click()
@@ -59,9 +59,9 @@ def test_what_is_refused_says_what_to_do_and_changes_nothing(house, context):
     assert count(house) == before
 
 
-def test_edit_sends_only_what_differs(house, context):
+def test_edit_sends_only_what_differs(house, browsing):
     house.add({"id": "edited", "prompt": "before", "group": "release", "needs": ["first"]})
-    page = opened(context, "/task/edited")
+    page = opened(browsing, "/task/edited")
     page.get_by_role("button", name="Edit", exact=True).click()
     form = page.locator("#dialog-edit form")
     form.get_by_label("Priority").fill("3")
@@ -79,9 +79,9 @@ def test_edit_sends_only_what_differs(house, context):
     expect(page.locator("#why")).to_contain_text("first")
 
 
-def test_cancel_asks_first(house, context):
+def test_cancel_asks_first(house, browsing):
     house.add({"id": "unwanted", "prompt": "no"})
-    page = opened(context, "/task/unwanted")
+    page = opened(browsing, "/task/unwanted")
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="No", exact=True).click()
     assert house.task("unwanted").status is Status.QUEUED
@@ -93,9 +93,9 @@ def test_cancel_asks_first(house, context):
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
 
 
-def test_pause_and_resume_one_task(house, context):
+def test_pause_and_resume_one_task(house, browsing):
     house.add({"id": "calm", "prompt": "later"})
-    page = opened(context, "/task/calm")
+    page = opened(browsing, "/task/calm")
     page.get_by_role("button", name="Pause calm").click()
     resume = page.get_by_role("button", name="Resume calm")
     expect(resume).to_be_visible()
@@ -105,8 +105,8 @@ def test_pause_and_resume_one_task(house, context):
     assert "task:calm" not in house.pauses()
 
 
-def test_pause_and_resume_a_project(house, context):
-    page = opened(context, "/groups")
+def test_pause_and_resume_a_project(house, browsing):
+    page = opened(browsing, "/groups")
     page.get_by_role("button", name="Pause project:web").click()
     resume = page.get_by_role("button", name="Resume project:web")
     expect(resume).to_be_visible()
@@ -116,8 +116,8 @@ def test_pause_and_resume_a_project(house, context):
     assert house.pauses() == []
 
 
-def test_two_windows_stay_in_step_when_everything_is_paused(house, context):
-    one, other = opened(context), opened(context)
+def test_two_windows_stay_in_step_when_everything_is_paused(house, browsing):
+    one, other = opened(browsing), opened(browsing)
     one.get_by_role("button", name="Pause everything").click()
     banner = other.locator(".notice.paused")
     expect(banner).to_contain_text("Everything is paused")
@@ -128,9 +128,9 @@ def test_two_windows_stay_in_step_when_everything_is_paused(house, context):
     assert house.pauses() == []
 
 
-def test_change_a_cap(house, context):
+def test_change_a_cap(house, browsing):
     house.policy("# mine\n[caps]\nall = 2\n")
-    page = opened(context)
+    page = opened(browsing)
     expect(page.locator("#numbers .value").first).to_contain_text("/ 2")
     page.get_by_role("button", name="Change cap").click()
     form = page.locator("#dialog-cap form")
@@ -138,23 +138,23 @@ def test_change_a_cap(house, context):
     form.get_by_label("At most").fill("5")
     form.get_by_role("button", name="Set cap").click()
     expect(page.locator("#numbers .value").first).to_contain_text("/ 5")
-    assert house.desk.policy().caps["all"] == 5
-    assert house.desk.policy_file.read_text().startswith("# mine\n")
+    assert house.context.policy().caps["all"] == 5
+    assert house.context.policy_file.read_text().startswith("# mine\n")
     page.get_by_role("button", name="Change cap").click()
     form.get_by_label("What").fill("kind:review")
     form.get_by_label("At most").fill("1")
     form.get_by_role("button", name="Set cap").click()
     expect(page.locator(".toast").last).to_contain_text("Cap kind:review is 1 now.")
-    assert house.desk.policy().caps["kind:review"] == 1
+    assert house.context.policy().caps["kind:review"] == 1
 
 
-def test_a_parked_task_is_retried_from_the_overview(house, context):
+def test_a_parked_task_is_retried_from_the_overview(house, browsing):
     house.policy("[retry]\nmax_attempts = 1\n[caps]\nall = 2\n")
     house.add({"id": "hard", "prompt": "too hard", "priority": 0})
     lease = house.lease()[0]
     assert lease["task"] == "hard"
     house.fail(lease["lease"], "exit 3")
-    page = opened(context)
+    page = opened(browsing)
     parked = page.locator("#parked li").filter(has_text="too hard")
     expect(parked).to_contain_text("exit 3")
     parked.get_by_role("button", name="Retry hard").click()
@@ -162,9 +162,9 @@ def test_a_parked_task_is_retried_from_the_overview(house, context):
     assert house.task("hard").status is Status.QUEUED
 
 
-def test_an_action_that_fails_is_told_with_a_hint(house, context):
+def test_an_action_that_fails_is_told_with_a_hint(house, browsing):
     house.add({"id": "gone", "prompt": "x"})
-    page = opened(context, "/task/gone")
+    page = opened(browsing, "/task/gone")
     page.route("**/page/live*", lambda route: route.abort())
     house.server.ask("POST", "/tasks/gone/cancel")
     page.evaluate(
@@ -177,14 +177,14 @@ def test_an_action_that_fails_is_told_with_a_hint(house, context):
     expect(toast.locator("p")).to_have_count(2)
 
 
-def test_pausing_elsewhere_shows_here(house, context):
-    page = opened(context)
-    queue.pause(house.desk, "kind:review", "release day")
+def test_pausing_elsewhere_shows_here(house, browsing):
+    page = opened(browsing)
+    queue.pause(house.context, "kind:review", "release day")
     expect(page.locator(".notice.paused")).to_contain_text("release day")
-    queue.resume(house.desk, "kind:review")
+    queue.resume(house.context, "kind:review")
     expect(page.locator(".notice.paused")).to_have_count(0)
 
 
 def count(house) -> int:
-    with house.desk.store.read() as reading:
+    with house.context.store.read() as reading:
         return sum(each.count for each in reading.tallies())

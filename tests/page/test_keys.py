@@ -16,8 +16,8 @@ def listed(house):
     return house
 
 
-def test_keys_open_dialogs_and_escape_closes_them(listed, context):
-    page = opened(context)
+def test_keys_open_dialogs_and_escape_closes_them(listed, browsing):
+    page = opened(browsing)
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     page.keyboard.press("Escape")
@@ -31,8 +31,8 @@ def test_keys_open_dialogs_and_escape_closes_them(listed, context):
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_keys_go_to_places_and_through_lists(listed, context):
-    page = opened(context)
+def test_keys_go_to_places_and_through_lists(listed, browsing):
+    page = opened(browsing)
     page.keyboard.press("g")
     page.keyboard.press("t")
     page.wait_for_url("**/tasks")
@@ -48,8 +48,8 @@ def test_keys_go_to_places_and_through_lists(listed, context):
     page.wait_for_url(lambda address: address.endswith("/"))
 
 
-def test_find_goes_to_a_task_or_says_there_is_none(listed, context):
-    page = opened(context)
+def test_find_goes_to_a_task_or_says_there_is_none(listed, browsing):
+    page = opened(browsing)
     page.keyboard.press("/")
     expect(page.locator("#find")).to_be_focused()
     page.keyboard.type("k2")
@@ -62,8 +62,8 @@ def test_find_goes_to_a_task_or_says_there_is_none(listed, context):
     expect(page.get_by_role("alert")).to_contain_text("There is no task 'k99'.")
 
 
-def test_tab_shows_where_it_is_and_can_skip_the_bar(listed, context):
-    page = opened(context)
+def test_tab_shows_where_it_is_and_can_skip_the_bar(listed, browsing):
+    page = opened(browsing)
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
@@ -73,8 +73,8 @@ def test_tab_shows_where_it_is_and_can_skip_the_bar(listed, context):
     assert style == "solid"
 
 
-def test_the_focus_stays_where_it_is_while_things_change(listed, context):
-    page = opened(context, "/tasks")
+def test_the_focus_stays_where_it_is_while_things_change(listed, browsing):
+    page = opened(browsing, "/tasks")
     page.keyboard.press("j")
     expect(page.locator("li:focus-within .title")).to_be_focused()
     listed.add({"id": "late", "prompt": "late"})
@@ -82,8 +82,8 @@ def test_the_focus_stays_where_it_is_while_things_change(listed, context):
     expect(page.locator("li:focus-within .title")).to_be_focused()
 
 
-def test_the_theme_is_kept(listed, context):
-    page = opened(context)
+def test_the_theme_is_kept(listed, browsing):
+    page = opened(browsing)
     button = page.locator("#theme")
     expect(button).to_have_attribute("aria-label", "Theme: system")
     button.click()

@@ -36,7 +36,7 @@ def full(house):
     """A bit of everything: running, done, held, waiting, parked, a budget, groups, a cooldown."""
     house.policy(POLICY)
     for name, weight in (("web", 3), ("api", 2)):
-        projects.add_project(house.desk, name, {"weight": weight})
+        projects.add_project(house.context, name, {"weight": weight})
     long = "a-very-long-name-without-any-space-that-must-not-widen-the-page" * 2
     house.add(*({"id": f"web-{n}", "project": "web", "prompt": f"Task {n}"} for n in range(1, 9)))
     house.add({"id": "web-9", "project": "web", "prompt": long, "needs": ["web-8"], "group": "g"})
@@ -53,7 +53,7 @@ def full(house):
 @pytest.fixture
 def examined(full, browser):
     """A browser in which axe may be loaded, which no address of the page could do by itself."""
-    found = full.context(browser, bypass_csp=True)
+    found = full.browsing(browser, bypass_csp=True)
     found.add_init_script(AXE)
     yield found
     found.close()
@@ -91,48 +91,48 @@ def test_axe_would_find_what_is_wrong(examined):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_themes_follow_the_system_and_pictures_are_kept(full, browser, theme):
-    context = full.context(browser, color_scheme=theme)
+    browsing = full.browsing(browser, color_scheme=theme)
     for name in ("overview", "task"):
-        page = opened(context, VIEWS[name])
+        page = opened(browsing, VIEWS[name])
         picture(page, f"{name}-{theme}")
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert ground == {"light": "rgb(247, 248, 249)", "dark": "rgb(11, 13, 16)"}[theme]
         page.close()
-    context.close()
+    browsing.close()
 
 
 def test_a_phone_never_scrolls_sideways(full, browser):
-    context = full.context(browser, viewport=PHONE, has_touch=True, is_mobile=True)
+    browsing = full.browsing(browser, viewport=PHONE, has_touch=True, is_mobile=True)
     for name, path in VIEWS.items():
-        page = opened(context, path)
+        page = opened(browsing, path)
         if name == "overview":
             picture(page, "phone")
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= PHONE["width"], f"{name} is {wide} wide"
         page.close()
-    page = opened(context)
+    page = opened(browsing)
     page.get_by_role("button", name="Add task").tap()
     box = page.get_by_role("dialog").bounding_box()
     assert box is not None
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= PHONE["width"]
-    context.close()
+    browsing.close()
 
 
 def test_a_wide_desktop_and_a_reader_without_motion(full, browser):
     size = {"width": 2560, "height": 1300}
-    context = full.context(browser, viewport=size, reduced_motion="no-preference")
-    page = opened(context)
+    browsing = full.browsing(browser, viewport=size, reduced_motion="no-preference")
+    page = opened(browsing)
     assert page.evaluate(MOVING) > 0
     page.emulate_media(reduced_motion="reduce")
     assert page.evaluate(MOVING) == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= 2560
     picture(page, "wide")
-    context.close()
+    browsing.close()
 
 
-def test_there_are_landmarks_headings_and_a_quiet_voice(full, context):
-    page = opened(context)
+def test_there_are_landmarks_headings_and_a_quiet_voice(full, browsing):
+    page = opened(browsing)
     for role in ("banner", "main", "search"):
         expect(page.get_by_role(role)).to_have_count(1)
     assert page.get_by_role("heading", level=1).count() == 1

@@ -21,9 +21,9 @@ BYTES_MAX = 120_000
 def crowd(house: House) -> None:
     """Straight into the store: intake has tests of its own, and takes four times as long."""
     house.policy("[caps]\nall = 4\n")
-    kinds, now = ("code", "review"), house.desk.now()
+    kinds, now = ("code", "review"), house.context.now()
     first = Task("", project="default", created_at=now, ready_since=now)
-    with house.desk.store.write() as tx:
+    with house.context.store.write() as tx:
         seq = tx.number("seq", MANY)
         for start in range(0, MANY, 10_000):
             some = range(start, start + 10_000)
@@ -34,29 +34,29 @@ def crowd(house: House) -> None:
     house.lease(4)
 
 
-def test_a_hundred_thousand_tasks_are_no_burden(house, context):
+def test_a_hundred_thousand_tasks_are_no_burden(house, browsing):
     crowd(house)  # once: it takes longer than everything that is looked at
-    views_are_small_and_answer(context)
-    filters_pages_and_buttons_work(context)
-    what_is_sent_is_small(house, context)
+    views_are_small_and_answer(browsing)
+    filters_pages_and_buttons_work(browsing)
+    what_is_sent_is_small(house, browsing)
 
 
-def views_are_small_and_answer(context: BrowserContext) -> None:
+def views_are_small_and_answer(browsing: BrowserContext) -> None:
     sizes = {}
     for path in ("/", "/tasks", "/tasks?held_by=caps", "/task/t77777", "/groups"):
-        reply = context.request.get(path)
+        reply = browsing.request.get(path)
         assert reply.ok
         sizes[path] = len(reply.body())
     assert max(sizes.values()) < BYTES_MAX, sizes
-    page = opened(context)
+    page = opened(browsing)
     expect(number(page, "In flight")).to_have_text("4 / 4")
     expect(number(page, "Held")).to_have_text(f"{MANY - 4:,}")
     expect(page.locator("#holds .tally")).to_have_text(f"{MANY - 4:,}")
     assert page.locator("li").count() < 100
 
 
-def filters_pages_and_buttons_work(context: BrowserContext) -> None:
-    page = opened(context, "/tasks")
+def filters_pages_and_buttons_work(browsing: BrowserContext) -> None:
+    page = opened(browsing, "/tasks")
     rows = page.locator("[data-list] > li")
     expect(rows).to_have_count(50)
     page.locator("#filters").get_by_label("Kind").select_option("review")
@@ -74,8 +74,8 @@ def filters_pages_and_buttons_work(context: BrowserContext) -> None:
     expect(page.get_by_role("button", name="Resume t77777")).to_be_visible()
 
 
-def what_is_sent_is_small(house: House, context: BrowserContext) -> None:
-    page = opened(context)
+def what_is_sent_is_small(house: House, browsing: BrowserContext) -> None:
+    page = opened(browsing)
     page.evaluate(
         """() => {
             window.heard = [];

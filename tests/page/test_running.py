@@ -26,7 +26,7 @@ def demo_house(home: Path) -> Iterator[House]:
     house = House(home)
     house.policy(demo.POLICY)
     (house.home / "fairlane.toml").write_text(demo.SETTINGS, encoding="utf-8")
-    demo.prepare(house.desk, seconds=1.0)
+    demo.prepare(house.context, seconds=1.0)
     house.start()
     try:
         yield house
@@ -50,8 +50,8 @@ def daemon(home: Path) -> Iterator[None]:
 
 def test_the_demo_moves_without_a_reload(tmp_path, browser):
     with demo_house(tmp_path) as house:
-        context = house.context(browser)
-        page, other = opened(context), opened(context, "/tasks?status=running&status=done")
+        browsing = house.browsing(browser)
+        page, other = opened(browsing), opened(browsing, "/tasks?status=running&status=done")
         page.evaluate("window.marker = 'same document'")
         expect(page.locator(".slot.free")).to_have_count(8)
         expect(page.locator("#next li").first).to_contain_text("weight")
@@ -68,13 +68,13 @@ def test_the_demo_moves_without_a_reload(tmp_path, browser):
             expect(number(page, "Parked")).to_have_text("1")
             expect(page.locator(".slot.free")).to_have_count(8)
         assert page.evaluate("window.marker") == "same document"
-        context.close()
+        browsing.close()
 
 
 def test_a_lost_connection_comes_back_by_itself(house, browser):
     house.add({"id": "before", "prompt": "before"})
-    context = house.context(browser)
-    page = opened(context, "/tasks")
+    browsing = house.browsing(browser)
+    page = opened(browsing, "/tasks")
     page.evaluate("window.marker = 'same document'")
     expect(page.locator("[data-list] li")).to_have_count(1)
     house.kill()
@@ -90,24 +90,24 @@ def test_a_lost_connection_comes_back_by_itself(house, browser):
     page.get_by_role("button", name="Pause everything").click()
     expect(page.get_by_role("button", name="Resume everything")).to_be_visible()
     assert house.pauses() == ["all"]
-    context.close()
+    browsing.close()
 
 
 def test_a_stopped_server_does_not_wait_for_windows(house, browser):
-    context = house.context(browser)
-    page = opened(context)
+    browsing = house.browsing(browser)
+    page = opened(browsing)
     assert house.server.stop() in (0, 143)
     expect(page.locator("#live")).to_have_text("Reconnecting…")
     house.start()
     expect(page.locator("#live")).to_have_text("Live")
-    context.close()
+    browsing.close()
 
 
 def test_whoever_is_let_in_no_more_is_told_how_to_come_back(house, browser):
-    context = house.context(browser)
-    page = opened(context)
-    context.clear_cookies()
+    browsing = house.browsing(browser)
+    page = opened(browsing)
+    browsing.clear_cookies()
     house.kill()
     house.start()
     expect(page.locator("#live")).to_have_text("Signed out: `fairlane link` lets you in")
-    context.close()
+    browsing.close()

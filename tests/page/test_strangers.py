@@ -26,12 +26,12 @@ def strange(house):
     house.print("evil", 1, f"{EVIL}\n{ESCAPES}\n")
     house.print("evil", 1, "to stderr\n", "stderr")
     house.fail(leases["worse"], f"{EVIL} {ESCAPES}")
-    queue.pause(house.desk, "kind:review", EVIL)
+    queue.pause(house.context, "kind:review", EVIL)
     return house
 
 
-def test_titles_notes_and_reasons_are_text(strange, context):
-    page = opened(context)
+def test_titles_notes_and_reasons_are_text(strange, browsing):
+    page = opened(browsing)
     slot = page.locator(".slot.busy")
     expect(slot.locator(".title")).to_have_text(EVIL)
     expect(slot.locator(".line")).to_have_text(f"{EVIL} {SHOWN}")
@@ -44,8 +44,8 @@ def test_titles_notes_and_reasons_are_text(strange, context):
     picture(page, "strangers")
 
 
-def test_a_task_and_its_log_are_text(strange, context):
-    page = opened(context, "/task/evil")
+def test_a_task_and_its_log_are_text(strange, browsing):
+    page = opened(browsing, "/task/evil")
     expect(page.locator("h1")).to_have_text(EVIL)
     expect(page.locator("#says .prompt")).to_contain_text(SHOWN)
     log = page.locator("#log-text")
@@ -58,9 +58,9 @@ def test_a_task_and_its_log_are_text(strange, context):
     untouched(page)
 
 
-def test_a_long_log_is_followed_until_somebody_reads(strange, context):
+def test_a_long_log_is_followed_until_somebody_reads(strange, browsing):
     strange.print("evil", 1, "".join(f"line {number}\n" for number in range(400)))
-    page = opened(context, "/task/evil")
+    page = opened(browsing, "/task/evil")
     log = page.locator("#log-text")
     expect(log).to_contain_text("line 399")
     at_end = "pre => pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 2"
@@ -72,11 +72,11 @@ def test_a_long_log_is_followed_until_somebody_reads(strange, context):
     assert log.evaluate("pre => pre.scrollTop") == 0
 
 
-def test_lists_and_addresses_are_text(strange, context):
-    page = opened(context, f"/tasks?group={EVIL}&find={EVIL}")
+def test_lists_and_addresses_are_text(strange, browsing):
+    page = opened(browsing, f"/tasks?group={EVIL}&find={EVIL}")
     expect(page.get_by_role("alert")).to_contain_text("There is no task")
     untouched(page)
-    page = opened(context, "/tasks")
+    page = opened(browsing, "/tasks")
     expect(page.locator(".tasklist .title").first).to_have_text(EVIL)
     untouched(page)
     answer = page.goto(f"/task/{EVIL}")
@@ -107,7 +107,7 @@ def test_a_link_on_another_site_opens_the_page(house, browser):
 
 def test_a_long_name_fits_a_phone(house, browser):
     house.add({"id": "a" * 60, "prompt": "x", "title": "many words " * 900})
-    context = house.context(browser, viewport=PHONE)
-    page = opened(context, f"/task/{'a' * 60}")
+    browsing = house.browsing(browser, viewport=PHONE)
+    page = opened(browsing, f"/task/{'a' * 60}")
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
-    context.close()
+    browsing.close()

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
-from fairlane.app import open_desk
-from fairlane.service import leases, tasks
-from fairlane.service.desk import Desk
-from fairlane.service.ending import Report
+from fairlane.app import open_context
+from fairlane.engine.context import Context
+from fairlane.engine.end_attempt import Report
+from fairlane.model.project import Pause
+from fairlane.service import tasks
+from tests import holder
 from tests.http.served import Server
 from tests.waiting import LIMIT_SECONDS
 
@@ -41,7 +43,7 @@ class House:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.desk: Desk = open_desk(home)
+        self.context: Context = open_context(home)
         self.server = Server(home)
         self._cookies: Any = None
 
@@ -53,43 +55,42 @@ class House:
         os.kill(self.server.pid, signal.SIGKILL)
         self.server.stop()
 
-    def context(self, browser: Browser, **options: Any) -> BrowserContext:
+    def browsing(self, browser: Browser, **options: Any) -> BrowserContext:
         """A browser that was let in by the link, once."""
         base = f"http://127.0.0.1:{self.server.port}"
         options.setdefault("viewport", DESKTOP)
         options.setdefault("reduced_motion", "reduce")  # whoever waits does not watch
-        context = browser.new_context(base_url=base, storage_state=self._cookies, **options)
-        context.set_default_timeout(MILLISECONDS)
+        browsing = browser.new_context(base_url=base, storage_state=self._cookies, **options)
+        browsing.set_default_timeout(MILLISECONDS)
         if self._cookies is None:
-            page = context.new_page()
+            page = browsing.new_page()
             page.goto(self.server.link)
             page.close()
-            self._cookies = context.storage_state()
-        return context
+            self._cookies = browsing.storage_state()
+        return browsing
 
     def close(self) -> None:
-        self.desk.store.close()
+        self.context.store.close()
 
     # The store
 
     def add(self, *records: Mapping[str, Any], **options: Any) -> None:
-        tasks.add(self.desk, records, **options)
+        tasks.add(self.context, records, **options)
 
     def lease(self, limit: int = 1) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = leases.lease(self.desk, limit, "box")["leases"]
-        return found
+        return [dict(lease) for lease in holder.lease(self.context, limit, "box")["leases"]]
 
     def report(self, lease: str, note: str, tokens: int = 0) -> None:
-        leases.report(self.desk, lease, Report((0, tokens, 0, 0)), note)
+        holder.report(self.context, lease, Report((0, tokens, 0, 0)), note)
 
     def fail(self, lease: str, detail: str) -> None:
-        leases.release(self.desk, lease, "failed", Report(detail=detail))
+        holder.release(self.context, lease, "failed", Report(detail=detail))
 
     def finish(self, lease: str) -> None:
-        leases.complete(self.desk, [lease], Report((900, 100, 0, 0), 20_000))
+        holder.complete(self.context, [lease], Report((900, 100, 0, 0), 20_000))
 
     def policy(self, text: str) -> None:
-        self.desk.policy_file.write_text(text, encoding="utf-8")
+        self.context.policy_file.write_text(text, encoding="utf-8")
 
     def print(self, task: str, attempt: int, text: str, stream: str = "stdout") -> None:
         """What an attempt prints."""
@@ -99,19 +100,19 @@ class House:
             log.write(text)
 
     def task(self, name: str) -> Any:
-        with self.desk.store.read() as reading:
+        with self.context.store.read() as reading:
             found = reading.task(name)
         assert found is not None, name
         return found
 
     def pauses(self) -> list[str]:
-        with self.desk.store.read() as reading:
-            return [each.scope for each in reading.pauses()]
+        with self.context.store.read() as reading:
+            return [each.scope for each in reading.table(Pause).values()]
 
 
-def opened(context: BrowserContext, path: str = "/") -> Page:
+def opened(browsing: BrowserContext, path: str = "/") -> Page:
     """A window that has heard from the server; whatever goes wrong in it fails the test."""
-    page = context.new_page()
+    page = browsing.new_page()
     page.on("pageerror", lambda error: pytest.fail(f"{path}: {error}"))
     page.goto(path)
     page.wait_for_selector("#live.on")

@@ -10,13 +10,10 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-from fairlane.lifecycle.usage import clock_correction
 from fairlane.model.instant import MINUTE, SECOND
-from fairlane.model.lane import Entry, LaneKey, lane_of
-from fairlane.model.project import Project
-from fairlane.model.resources import Pause
+from fairlane.model.project import Pause, Project, clock_correction
 from fairlane.model.snapshot import InFlight, Snapshot
-from fairlane.model.task import Lease
+from fairlane.model.task import Entry, LaneKey, Lease, lane_of
 from fairlane.planner import lanes
 from tests.properties.strategies import BALANCED, NOW
 

@@ -1,4 +1,4 @@
-"""An hour of use: deeds drawn at random, done at a desk where time stands still between them."""
+"""An hour of use: deeds drawn at random, done at a context where time stands still between them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,30 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.clock import FixedClock
+from fairlane.engine import attempts, decisions
+from fairlane.engine.attempts import Progress
+from fairlane.engine.context import Context
+from fairlane.engine.end_attempt import Ending, Report
+from fairlane.engine.snapshot import Asker
+from fairlane.engine.task_changes import place
 from fairlane.model.errors import FairlaneError
+from fairlane.model.event import Happening
 from fairlane.model.instant import DAY, SECOND, Instant
 from fairlane.model.task import Status, Task
-from fairlane.service import compaction, leases, projects, queue, tasks
-from fairlane.service.desk import Desk
-from fairlane.service.ending import Report
-from fairlane.service.journal import place
+from fairlane.service import projects, queue, tasks
 from fairlane.settings import Settings
 from fairlane.store.base import Filter, Store
+from tests import holder
 
 START: Instant = 20_000 * DAY
 PROJECTS = ("default", "web", "ops")
 KINDS = ("code", "review", "plan")
 SCOPES = ("all", "project:web", "kind:review", "group:g", "task:t1", "task:t3", "pool:anthropic")
 OUTCOMES = ("failed", "launch_failed", "throttled", "environment", "released", "canceled")
+ENDS = (
+    Happening.FAILED, Happening.LAUNCH_FAILED, Happening.THROTTLED, Happening.ENVIRONMENT,
+    Happening.RELEASED, Happening.STOPPED,
+)  # fmt: skip
 POLICIES = (
     'caps."all" = 2', 'caps."all" = 5', 'caps."kind:review" = 1', 'caps."project:*" = 1',
     'caps."label:gpu" = 1', 'caps."pool:anthropic" = 1', 'score.age_from = "created"',
@@ -47,11 +56,11 @@ Deed = tuple[str, int, int]
 
 
 class Hour:
-    """A desk, the deeds, and what must hold after each of them."""
+    """A context, the deeds, and what must hold after each of them."""
 
     def __init__(self, home: Path, store: Store) -> None:
         self.clock = FixedClock(START)
-        self.desk = Desk(home, store, Settings(), self.clock, "tester")
+        self.context = Context(home, store, Settings(), self.clock, "tester")
         self.rules: list[str] = []
         self.changes = 0
         self.known: dict[str, Task] = {}
@@ -59,8 +68,8 @@ class Hour:
         self.refusals: Counter[str] = Counter()
         self.rule(0, 1)
         for weight, name in enumerate(PROJECTS[1:]):
-            projects.add_project(self.desk, name, {"weight": weight + 1})
-        projects.set_project(self.desk, "web", {"workspaces": ["w1", "w2"]})
+            projects.add_project(self.context, name, {"weight": weight + 1})
+        projects.set_project(self.context, "web", {"workspaces": ["w1", "w2"]})
 
     def do(self, deed: Deed) -> None:
         """One deed; a refusal is an answer, anything else is a fault."""
@@ -78,7 +87,7 @@ class Hour:
 
     def add(self, one: int, two: int) -> None:
         records = [self.record(one + n, two + 7 * n) for n in range(1 + one % 3)]
-        tasks.add(self.desk, records, again=two % 5 == 0)
+        tasks.add(self.context, records, again=two % 5 == 0)
 
     def record(self, one: int, two: int) -> dict[str, Any]:
         made: dict[str, Any] = {"project": PROJECTS[one % 3], "kind": KINDS[two % 3]}
@@ -99,26 +108,51 @@ class Hour:
     def lease(self, one: int, two: int) -> None:
         labels = ("gpu",) if two % 2 else ()
         limit = None if one % 4 == 0 else one % 4
-        leases.lease(self.desk, limit, f"worker{two % 3}", labels)
+        holder.lease(self.context, limit, f"worker{two % 3}", labels)
 
     def heartbeat(self, one: int, _: int) -> None:
-        leases.heartbeat(self.desk, self.some_lease(one))
+        holder.heartbeat(self.context, self.some_lease(one))
 
     def report(self, one: int, two: int) -> None:
-        leases.report(self.desk, self.some_lease(one), self.told(two), note="on it")
+        holder.report(self.context, self.some_lease(one), self.told(two), note="on it")
+
+    def start(self, one: int, two: int) -> None:
+        handle = f"{two} 1" if two % 3 else None
+        attempts.start(self.context, {self.some_lease(one): handle, self.some_lease(two): None})
+
+    def renew(self, one: int, two: int) -> None:
+        leases = [self.some_lease(one), self.some_lease(two)]
+        renewed = attempts.renew(self.context, leases)
+        assert renewed.tasks.keys() | renewed.lost.keys() == set(leases)
+        assert attempts.stops(self.context, leases) == renewed.stop
+
+    def progress(self, one: int, two: int) -> None:
+        news = Progress(self.told(two).tokens, two, "S", "on it")
+        attempts.progress(self.context, dict.fromkeys(map(self.some_lease, (one, two)), news))
+
+    def finish(self, one: int, two: int) -> None:
+        """Several ends at once, as the runtime takes them in."""
+        happening = (*ENDS, Happening.SUCCEEDED, Happening.LOST)[one % 8]
+        ending = Ending(happening, self.told(two), "S", park=two % 7 == 0)
+        leases = [self.some_lease(number) for number in (one, two, one + two)]
+        attempts.finish(self.context, dict.fromkeys(leases, ending))
+
+    def direct(self, one: int, two: int) -> None:
+        asker = Asker("worker0", None, "process", "elsewhere")
+        attempts.lease(self.context, asker, only=[self.some_task(one), self.some_task(two)])
 
     def complete(self, one: int, two: int) -> None:
         held = [self.some_lease(one)] if two % 3 else [self.some_lease(one), self.some_lease(two)]
-        leases.complete(self.desk, held, self.told(two))
+        holder.complete(self.context, held, self.told(two))
 
     def release(self, one: int, two: int) -> None:
-        leases.release(self.desk, self.some_lease(one), OUTCOMES[two % 6], self.told(two))
+        holder.release(self.context, self.some_lease(one), OUTCOMES[two % 6], self.told(two))
 
     def cancel(self, one: int, two: int) -> None:
-        tasks.cancel(self.desk, [self.some_task(one)], tree=two % 2 == 0)
+        tasks.cancel(self.context, [self.some_task(one)], tree=two % 2 == 0)
 
     def retry(self, one: int, _: int) -> None:
-        tasks.retry(self.desk, [self.some_task(one)])
+        tasks.retry(self.context, [self.some_task(one)])
 
     def edit(self, one: int, two: int) -> None:
         changes: list[dict[str, Any]] = [
@@ -126,23 +160,23 @@ class Hour:
             {"kind": KINDS[two % 3]},
             {"locks": ["y"]},
         ]
-        tasks.edit(self.desk, [self.some_task(one)], changes[two % 3])
+        tasks.edit(self.context, [self.some_task(one)], changes[two % 3])
 
     def pause(self, one: int, _: int) -> None:
-        queue.pause(self.desk, SCOPES[one % len(SCOPES)])
+        queue.pause(self.context, SCOPES[one % len(SCOPES)])
 
     def resume(self, one: int, _: int) -> None:
-        queue.resume(self.desk, SCOPES[one % len(SCOPES)])
+        queue.resume(self.context, SCOPES[one % len(SCOPES)])
 
     def weight(self, one: int, two: int) -> None:
-        projects.set_project(self.desk, PROJECTS[one % 3], {"weight": two % 4})
+        projects.set_project(self.context, PROJECTS[one % 3], {"weight": two % 4})
 
     def rule(self, one: int, two: int) -> None:
         """The policy file says something else from here on."""
         self.rules = [*self.rules, POLICIES[one % len(POLICIES)]][-(1 + two % 4) :]
         said = {line.split(" = ")[0]: line for line in self.rules}
         self.changes += 1
-        file = self.desk.policy_file
+        file = self.context.policy_file
         file.write_text("\n".join(said.values()), encoding="utf-8")
         os.utime(file, ns=(self.changes, self.changes))
 
@@ -152,10 +186,10 @@ class Hour:
         self.clock.at += SECOND * (-by if two % 9 == 0 else by)
 
     def reclaim(self, _: int, __: int) -> None:
-        leases.reclaim(self.desk)
+        holder.reclaim(self.context)
 
     def compact(self, _: int, __: int) -> None:
-        compaction.compact(self.desk)
+        decisions.compact(self.context)
 
     def told(self, number: int) -> Report:
         return Report(
@@ -172,28 +206,29 @@ class Hour:
     # What must hold
 
     def hold(self, deed: str) -> None:
-        assert self.desk.store.check() == []
-        policy, now = self.desk.policy(), self.clock.at
-        with self.desk.store.read() as reading:
+        assert self.context.store.check() == []
+        policy, now = self.context.policy(), self.clock.at
+        with self.context.store.read() as reading:
             listed = reading.listing(Filter(), limit=10_000)
             flying = {task.id: task for task in reading.in_flight()}
-            attempts = reading.open_attempts()
+            leased = reading.open_attempts()
             for placed in listed:
                 meant = place(reading, placed.task, policy, now)
                 if deed == "lease" and meant.wait not in TIMERS:  # a round brings everything in
                     assert placed.wait == meant.wait, (now, placed)
         found = {placed.task.id: placed.task for placed in listed}
-        assert sorted(each.task for each in attempts) == sorted(flying)
-        for attempt in attempts:
+        assert sorted(each.task for each in leased) == sorted(flying)
+        for attempt in leased:
             lease = flying[attempt.task].lease
             assert lease is not None
             assert (lease.fence, lease.id) == (attempt.fence, attempt.lease)
         new = [name for name in flying if name not in self.known or self.is_new(flying[name])]
         self.hold_statuses(found)
         if new:
-            assert deed == "lease"
-            self.hold_ceilings(flying, {each.task: each.workspace for each in attempts}, new)
-            fences = sorted(each.fence for each in attempts if each.task in new)
+            assert deed in ("lease", "direct")
+            if deed == "lease":
+                self.hold_ceilings(flying, {each.task: each.workspace for each in leased}, new)
+            fences = sorted(each.fence for each in leased if each.task in new)
             assert fences[0] > self.fence
             self.fence = fences[-1]
         self.known = found
@@ -214,7 +249,7 @@ class Hour:
         self, flying: dict[str, Task], places: dict[str, str | None], new: list[str]
     ) -> None:
         """What was started last broke no ceiling of the policy in force."""
-        policy = self.desk.policy()
+        policy = self.context.policy()
         counts = Counter(cap for task in flying.values() for cap in caps_of(task))
         for name in new:
             for cap in caps_of(flying[name]):

@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from fairlane.model.instant import MINUTE, SECOND, Instant
-from fairlane.model.project import Budget
-from fairlane.model.resources import Worker
+from fairlane.model.project import Budget, Worker
 from fairlane.model.task import Status, Task
 from tests.properties.plain import Fact, Flying, Plain, scaled
 from tests.properties.strategies import World

@@ -7,14 +7,12 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from fairlane.lifecycle.cooldown import prove, throttle
+from fairlane.lifecycle.backoff import prove, throttle
 from fairlane.lifecycle.step import step
-from fairlane.lifecycle.usage import clock_correction
 from fairlane.model.event import Happening
 from fairlane.model.instant import MINUTE, SECOND
 from fairlane.model.plan import Plan
-from fairlane.model.project import Project
-from fairlane.model.resources import Pause, Pool
+from fairlane.model.project import Pause, Pool, Project, clock_correction
 from fairlane.model.task import Lease, Outcome, Status, Task
 from fairlane.planner import lanes
 from tests.properties.strategies import KINDS, POOLS, PROJECTS, Draw, task, world

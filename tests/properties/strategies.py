@@ -9,8 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fairlane.model.instant import HOUR, MINUTE, SECOND, Instant
-from fairlane.model.project import Budget, Group, Project
-from fairlane.model.resources import History, Pause, Pool, Usage, Worker
+from fairlane.model.project import Budget, Group, History, Pause, Pool, Project, Usage, Worker
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Lease, Status, Task
 from fairlane.policy.policy import Policy

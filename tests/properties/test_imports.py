@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from fairlane.intake.sources.base import Collection, Found, Item, Standing, Where
+from fairlane.model.documents.sources import ImportAnswer
 from fairlane.model.errors import NotFound, Refused
 from fairlane.model.task import Status, Task
 from fairlane.service import tasks
-from fairlane.service.sourcing.importing import Wish, apply, source_key
-from fairlane.service.sourcing.merging import untouched
-from fairlane.service.sourcing.remembered import entries
-from fairlane.service.sourcing.undo import undo
-from tests.unit.desks import TestDesk
+from fairlane.service.sync.close import undo
+from fairlane.service.sync.importing import ImportOptions, apply
+from fairlane.service.sync.mapping import entries, source_key, untouched
+from tests.unit.contexts import TestContext
 
 WHERE = Where(Path("/backlog/list"))
 KEY = source_key("list", WHERE)
@@ -52,34 +52,34 @@ DEEDS = some.sampled_from(["lease", "finish", "edit", "cancel", "undo", "nothing
 @given(some.lists(some.tuples(FOUND, WISHES, DEEDS), min_size=1, max_size=5))
 def test_imports_keep_their_promises(steps: list[tuple[Found, dict[str, Any], str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        office = TestDesk(Path(folder))
+        office = TestContext(Path(folder))
         for found, wishes, deed in steps:
             import_once(office, found, wishes)
             do(office, deed)
 
 
-def import_once(office: TestDesk, found: Found, wishes: dict[str, Any]) -> None:
+def import_once(office: TestContext, found: Found, wishes: dict[str, Any]) -> None:
     before = all_tasks(office)
-    told = apply(office.desk, "list", WHERE, found, Wish(dry_run=True, **wishes))
+    told = apply(office.context, "list", WHERE, found, ImportOptions(dry_run=True, **wishes))
     assert all_tasks(office) == before
-    done = apply(office.desk, "list", WHERE, found, Wish(**wishes))
+    done = apply(office.context, "list", WHERE, found, ImportOptions(**wishes))
     assert told | {"dry_run": False, "import": done["import"]} == done
     after = all_tasks(office)
     for name, task in before.items():
         if task.attempts:
             assert after[name] == task, "what has started stays as it is"
-    again = apply(office.desk, "list", WHERE, found, Wish(**wishes))
+    again: Any = apply(office.context, "list", WHERE, found, ImportOptions(**wishes))
     assert not any(again[part] for part in CHANGES), [again[part] for part in CHANGES]
     assert all_tasks(office) == after
-    assert office.desk.store.check() == []
+    assert office.context.store.check() == []
     no_need_is_lost(office, found, after, done)
 
 
 def no_need_is_lost(
-    office: TestDesk, found: Found, after: dict[str, Task], answer: dict[str, Any]
+    office: TestContext, found: Found, after: dict[str, Task], answer: ImportAnswer
 ) -> None:
     """Whatever an item waits for, its task waits for too: by needs, or by its source's hold."""
-    with office.desk.store.read() as reading:
+    with office.context.store.read() as reading:
         known = {item: str(entry["task"]) for item, entry in entries(reading, KEY).items()}
     first = {item.id: item for item in reversed(found.items)}
     named = {row["id"] for row in answer["skipped"]}
@@ -93,7 +93,7 @@ def no_need_is_lost(
             assert over or known.get(need) in task.needs or task.source_hold, (item, task)
 
 
-def do(office: TestDesk, deed: str) -> None:
+def do(office: TestContext, deed: str) -> None:
     """What people and workers do between two imports."""
     waiting = [task for task in all_tasks(office).values() if task.status is Status.QUEUED]
     if deed in ("lease", "finish"):
@@ -102,13 +102,13 @@ def do(office: TestDesk, deed: str) -> None:
                 office.finish(row["lease"])
     elif deed == "undo":
         with contextlib.suppress(NotFound, Refused):  # nothing was imported, or it was undone
-            undo(office.desk)
+            undo(office.context)
     elif waiting and deed == "edit":
-        tasks.edit(office.desk, [waiting[0].id], {"title": "ours"})
+        tasks.edit(office.context, [waiting[0].id], {"title": "ours"})
     elif waiting and deed == "cancel":
-        tasks.cancel(office.desk, [waiting[0].id])
+        tasks.cancel(office.context, [waiting[0].id])
 
 
-def all_tasks(office: TestDesk) -> dict[str, Task]:
-    with office.desk.store.read() as reading:
+def all_tasks(office: TestContext) -> dict[str, Task]:
+    with office.context.store.read() as reading:
         return reading.tasks(str(entry["task"]) for entry in entries(reading, KEY).values())

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fairlane.model.lane import shape_of
-from fairlane.model.project import Budget, Project
-from fairlane.model.resources import Worker
-from fairlane.model.task import Status, Task
+from fairlane.model.project import Budget, Project, Worker
+from fairlane.model.task import Status, Task, shape_of
 from fairlane.planner import lanes
 from fairlane.planner.round import Round
 from fairlane.policy.policy import Policy

@@ -6,10 +6,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlane.service import decisions
+from fairlane.engine import decisions
 from fairlane.store.memory.store import MemoryStore
 from fairlane.store.sqlite.store import SqliteStore
 from tests.properties.hour import Deed, Hour
@@ -18,7 +18,8 @@ from tests.properties.hour import Deed, Hour
 DEEDS = (
     "add", "add", "add", "lease", "lease", "lease", "complete", "complete", "release", "release",
     "jump", "jump", "heartbeat", "report", "cancel", "retry", "edit", "pause", "resume", "resume",
-    "weight", "rule", "reclaim", "compact",
+    "weight", "rule", "reclaim", "compact", "start", "renew", "progress", "finish", "finish",
+    "direct",
 )  # fmt: skip
 NUMBERS = st.integers(0, 400)
 HOURS = st.lists(st.tuples(st.sampled_from(DEEDS), NUMBERS, NUMBERS), min_size=1, max_size=70)
@@ -29,11 +30,12 @@ def spend(hour: Hour, deeds: list[Deed]) -> None:
     for deed in deeds:
         hour.do(deed)
     for planner in ("lanes", "reference"):
-        assert decisions.replay(hour.desk, planner=planner)["different"] == []
+        assert decisions.replay(hour.context, planner=planner)["different"] == []
 
 
 @settings(max_examples=EXAMPLES if EXAMPLES > 200 else 40)
 @given(HOURS)
+@example([("add", 1, 0), ("add", 1, 0), ("direct", 0, 2)])  # two of one lane at once
 def test_an_hour_in_memory(deeds: list[Deed]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         spend(Hour(Path(folder), MemoryStore()), deeds)

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from fairlane.clock import FixedClock
+from fairlane.engine.context import Context
 from fairlane.model.instant import DAY, SECOND
-from fairlane.model.task import Status, Task
-from fairlane.service import leases, projects, queue, rounds, tasks, whys
-from fairlane.service.desk import Desk
+from fairlane.model.task import Attempt, Status, Task
+from fairlane.service import explain, planning, projects, queue, tasks
 from fairlane.service.reports.status import status
 from fairlane.settings import Settings
-from fairlane.store.base import Attempt, Placed
+from fairlane.store.base import Placed
 from fairlane.store.sqlite.store import SqliteStore
+from tests import holder
 
 pytestmark = pytest.mark.slow
 NOW = 20_000 * DAY
@@ -53,82 +54,82 @@ def fill(store: SqliteStore, count: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def desks(tmp_path_factory):
+def contexts(tmp_path_factory):
     found = []
     for count in (SMALL, LARGE):
         home = tmp_path_factory.mktemp(f"home{count}")
         (home / "policy.toml").write_text('caps."all" = 40\n', encoding="utf-8")
         store = SqliteStore.open(home / "fairlane.db")
         store.connection.execute("PRAGMA synchronous = OFF")
-        desk = Desk(home, store, Settings(), FixedClock(NOW + SECOND), "tester")
-        projects.add_project(desk, "web", {"weight": 2})
+        context = Context(home, store, Settings(), FixedClock(NOW + SECOND), "tester")
+        projects.add_project(context, "web", {"weight": 2})
         fill(store, count)
-        found.append(desk)
+        found.append(context)
     yield found
-    for desk in found:
-        desk.store.close()
+    for context in found:
+        context.store.close()
 
 
-def steps(desk: Desk, deed: Callable[[Desk], object]) -> int:
+def steps(context: Context, deed: Callable[[Context], object]) -> int:
     """How many steps SQLite takes for a deed, to the nearest ten."""
-    assert isinstance(desk.store, SqliteStore)
+    assert isinstance(context.store, SqliteStore)
     taken = 0
 
     def step() -> None:
         nonlocal taken
         taken += 10
 
-    desk.store.connection.set_progress_handler(step, 10)
+    context.store.connection.set_progress_handler(step, 10)
     try:
-        deed(desk)
+        deed(context)
     finally:
-        desk.store.connection.set_progress_handler(None, 0)
+        context.store.connection.set_progress_handler(None, 0)
     return taken
 
 
-def finish(desk: Desk) -> None:
-    with desk.store.read() as reading:
+def finish(context: Context) -> None:
+    with context.store.read() as reading:
         held = [attempt.lease for attempt in reading.open_attempts()]
-    leases.complete(desk, held[:5])
-    leases.release(desk, held[5], "failed")
+    holder.complete(context, held[:5])
+    holder.release(context, held[5], "failed")
 
 
-DEEDS: dict[str, Callable[[Desk], object]] = {
-    "add": lambda desk: tasks.add(desk, [{"project": "web"}, {"priority": 3}]),
-    "plan": rounds.plan,
-    "lease": lambda desk: leases.lease(desk, worker="w"),
-    "lease with a full cap": lambda desk: leases.lease(desk, worker="w"),
+DEEDS: dict[str, Callable[[Context], object]] = {
+    "add": lambda context: tasks.add(context, [{"project": "web"}, {"priority": 3}]),
+    "plan": planning.plan,
+    "lease": lambda context: holder.lease(context, worker="w"),
+    "lease with a full cap": lambda context: holder.lease(context, worker="w"),
     "status": status,
-    "why": lambda desk: whys.why(desk, "q7"),
-    "heartbeat": lambda desk: leases.heartbeat(desk, _held(desk)),
+    "why": lambda context: explain.why(context, "q7"),
+    "heartbeat": lambda context: holder.heartbeat(context, _held(context)),
     "complete and fail": finish,
-    "reclaim": leases.reclaim,
-    "pause": lambda desk: queue.pause(desk, "kind:code"),
+    "reclaim": holder.reclaim,
+    "pause": lambda context: queue.pause(context, "kind:code"),
 }
 
 
-def _held(desk: Desk) -> str:
-    with desk.store.read() as reading:
+def _held(context: Context) -> str:
+    with context.store.read() as reading:
         return reading.open_attempts()[0].lease
 
 
-def test_nothing_costs_more_in_a_longer_queue(desks, record_property):
+def test_nothing_costs_more_in_a_longer_queue(contexts, record_property):
     told, more = [], []
     for name, deed in DEEDS.items():
-        small, large = (steps(desk, deed) for desk in desks)
+        small, large = (steps(context, deed) for context in contexts)
         told.append(f"{name} {small}/{large}")
         if large > small * TOLERANCE + 50:
             more.append(f"{name}: {small} steps, then {large}")
     assert more == []
-    for desk in desks:
-        assert desk.store.check() == []
+    for context in contexts:
+        assert context.store.check() == []
     record_property("told", f"SQLite steps at {SMALL:,} and {LARGE:,} tasks: {', '.join(told)}")
 
 
-def test_a_deed_that_reads_the_queue_is_found(desks):
-    def scan(desk: Desk) -> None:
-        assert isinstance(desk.store, SqliteStore)
-        desk.store.connection.execute("SELECT sum(priority) FROM tasks").fetchone()
+def test_a_deed_that_reads_the_queue_is_found(contexts):
+    def scan(context: Context) -> None:
+        assert isinstance(context.store, SqliteStore)
+        context.store.connection.execute("SELECT sum(priority) FROM tasks").fetchone()
 
-    small, large = (steps(desk, scan) for desk in desks)
+    small, large = (steps(context, scan) for context in contexts)
     assert large > 5 * small

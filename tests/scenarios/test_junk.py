@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlane.model.errors import Invalid
-from fairlane.planner.digest import plan_bytes
-from fairlane.service.plans import PLANNERS, plan_scenario
+from fairlane.planner.conclude import plan_bytes
+from fairlane.service.planning import PLANNERS, plan_scenario
 from fairlane.service.scenario import build, to_mapping
 from tests.scenarios.test_scenarios import EXAMPLES
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairlane.planner.why import why
-from fairlane.service.plans import PLANNERS, plan_document, plan_scenario
+from fairlane.service.planning import PLANNERS, plan_document, plan_scenario
 from fairlane.service.scenario import apply_change, build, check, load, to_mapping
 
 HERE = Path(__file__).parent

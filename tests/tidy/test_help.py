@@ -1,14 +1,16 @@
-"""Every command says what it does and shows an example."""
+"""Every command says what it does and shows an example; texts name commands that exist."""
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
 import pytest
 
-from tests.tidy.repository import PACKAGE
+from fairlane.cli.main import VERBS
+from tests.tidy.repository import PACKAGE, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,3 +42,15 @@ def test_a_command_has_help_with_an_example(words, command):
     if not isinstance(command, click.Group):
         assert "xample" in text, f"{words} --help shows no example"
         assert words in text, f"the example of {words} does not use it"
+
+
+def test_texts_name_verbs_that_exist():
+    """In help, hints, messages and pages; `from fairlane import` names one by chance."""
+    named = [
+        (path, verb)
+        for path, text in texts().items()
+        if path.startswith("src/")
+        for verb in re.findall(r"\bfairlane ([a-z][a-z_-]*)", text)
+    ]
+    assert len({verb for _, verb in named}) > len(VERBS) / 2
+    assert [(path, verb) for path, verb in named if verb not in VERBS] == []

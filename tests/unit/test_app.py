@@ -1,19 +1,19 @@
-"""Wiring: a home folder becomes a desk, and the verbs are methods."""
+"""Wiring: a home folder becomes a context, and the verbs are methods."""
 
 from __future__ import annotations
 
 import pytest
 
-from fairlane.app import Fairlane, default_home, open_desk, open_store
+from fairlane.app import Fairlane, default_home, open_context, open_store
 from fairlane.clock import FixedClock
 from fairlane.model.errors import Invalid
-from tests.unit.desks import NOON
+from tests.unit.contexts import NOON
 
 
 def test_a_home_folder_is_made_for_its_owner_alone(tmp_path):
     home = tmp_path / "a" / "home"
-    desk = open_desk(home)
-    desk.store.close()
+    context = open_context(home)
+    context.store.close()
     assert home.stat().st_mode & 0o777 == 0o700
     assert (home / "fairlane.db").stat().st_mode & 0o777 == 0o600
 
@@ -28,8 +28,8 @@ def test_where_home_is(monkeypatch, tmp_path):
 
 def test_which_store(tmp_path):
     (tmp_path / "fairlane.toml").write_text(f'store.url = "sqlite:{tmp_path}/set.db"')
-    open_desk(tmp_path).store.close()
-    open_desk(tmp_path, f"sqlite:{tmp_path}/told.db").store.close()
+    open_context(tmp_path).store.close()
+    open_context(tmp_path, f"sqlite:{tmp_path}/told.db").store.close()
     assert (tmp_path / "set.db").exists()
     assert (tmp_path / "told.db").exists()
     assert not (tmp_path / "fairlane.db").exists()
@@ -45,13 +45,13 @@ def test_a_url_that_names_no_store_is_refused(url):
 def test_a_home_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(Invalid, match="no home folder"):
-        open_desk(tmp_path / "file" / "home")
+        open_context(tmp_path / "file" / "home")
 
 
 def test_the_actor_is_the_task_when_an_attempt_calls(monkeypatch, tmp_path):
     monkeypatch.setenv("FAIRLANE_TASK", "t7")
     with Fairlane(tmp_path) as queue:
-        assert queue.desk.actor == "task:t7"
+        assert queue.context.actor == "task:t7"
 
 
 def test_a_life_through_the_methods(tmp_path):

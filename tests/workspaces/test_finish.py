@@ -10,6 +10,8 @@ import pytest
 from fairlane.model.task import Task
 from tests.workspaces.yard import Yard, commit, git, look, make_repository
 
+pytestmark = pytest.mark.slow
+
 WHO = "%an <%ae>, %cn"
 
 

@@ -10,6 +10,8 @@ from fairlane import workspaces
 from fairlane.model.task import Status, Task
 from tests.workspaces.yard import Yard, commit, git, look
 
+pytestmark = pytest.mark.slow
+
 
 def merged(yard: Yard, name: str) -> None:
     task = Task(name, merge="merge")

@@ -15,6 +15,8 @@ from fairlane.model.task import Status, Task
 from tests.workspaces.hostile import Hostile
 from tests.workspaces.yard import commit, git, make_repository
 
+pytestmark = pytest.mark.slow
+
 MERGING = Task("t1", merge="merge")
 
 

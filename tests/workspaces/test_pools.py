@@ -7,6 +7,8 @@ import pytest
 from fairlane.model.errors import Refused
 from tests.workspaces.yard import Yard, commit, git, look
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def pool(yard: Yard) -> Yard:

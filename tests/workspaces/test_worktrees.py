@@ -13,6 +13,8 @@ from fairlane.model.project import Project
 from fairlane.model.task import Task
 from tests.workspaces.yard import Yard, commit, git, look, make_repository
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_task_gets_a_worktree_on_its_branch_from_the_checked_out_one(yard: Yard) -> None:
     before = look(yard.repo)

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import TYPE_CHECKING, Protocol
+import os
+import re
+import shutil
+import sys
+import tomllib
+from dataclasses import field, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypedDict
 
+from fairlane.agents.parsers import SHIPPED
+from fairlane.model.errors import Invalid, did_you_mean
+from fairlane.model.instant import SECOND
 from fairlane.model.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fairlane.lifecycle.usage import Tokens
     from fairlane.model.instant import Instant, Micros
-    from fairlane.model.task import Outcome
+    from fairlane.model.project import Tokens
+    from fairlane.model.task import Outcome, Task
+    from fairlane.settings import AgentSettings, Settings
 
     #: (key, values): a JSON line that has one of these values at this key is the final record.
     FinalRecord = tuple[str, tuple[str, ...]]
@@ -32,7 +44,7 @@ class Agent:
     model: str | None = None
     stop: tuple[float, float] = (10.0, 5.0)  # seconds after the interrupt, after the terminate
     grace: float = 30.0  # seconds after its final record
-    stdin: bool = False  # the prompt goes to standard input
+    stdin: bool = False  # the prompt is sent to standard input
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -43,19 +55,7 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
-    """What an executor needs to start one attempt."""
-
-    argv: tuple[str, ...]  # never a text that a shell interprets
-    env: Mapping[str, str] = field(repr=False)  # the agent's; the pool's and the task's go on top
-    stdin: str | None  # text for standard input; None: /dev/null
-    stop: tuple[float, float]  # seconds after the interrupt, after the terminate
-    grace: float  # seconds after the last final record, then the whole group is stopped
-    final: tuple[FinalRecord, ...]  # empty: the program prints none
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
+class OutputLine:
     """What one line of output tells."""
 
     kind: str  # session, text, tool, usage, retry, limit, final, error, other
@@ -81,13 +81,198 @@ class Verdict:
     summary: str = ""  # the agent's last words
 
 
+class Facts(TypedDict, total=False):
+    """What a verdict says in addition to its outcome."""
+
+    tokens: Tokens | None
+    usd: int | None
+    session: str | None
+    model: str | None
+    summary: str
+
+
 class Parser(Protocol):
     """Reads the output of one attempt, line by line; no line makes it raise."""
 
-    def line(self, text: str) -> Iterator[Seen]:
+    FINAL: ClassVar[tuple[FinalRecord, ...]]  # what its final record looks like; empty: none
+
+    def __init__(self, baseline: Tokens | None = None) -> None:
+        """`baseline`: what its session had used before this attempt."""
+
+    def line(self, line: str) -> Iterator[OutputLine]:
         """What a line of standard output tells."""
 
     def verdict(
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
     ) -> Verdict:
         """How it ended: by the final record if there was one, else by the exit code."""
+
+
+#: Placeholders of the prompt: a program gets it once, here or on standard input.
+_TAKES_PROMPT = ("{prompt}", "{command}")
+
+
+def agents(settings: Settings) -> dict[str, Agent]:
+    """Every agent by its name."""
+    by_name = dict(shipped())
+    for name, own in settings.agents.items():
+        changed = _changed(_base(name, own), own)
+        by_name[name] = _checked(replace(changed, pool=settings.agent_pool(name)))
+    return by_name
+
+
+@cache
+def shipped() -> Mapping[str, Agent]:
+    """The agents that Fairlane ships, unchanged."""
+    text = files("fairlane.agents").joinpath("shipped.toml").read_text(encoding="utf-8")
+    by_name: dict[str, Agent] = {}
+    for name, table in tomllib.loads(text).items():
+        table |= {key: tuple(table[key]) for key in ("argv", "resume", "stop") if key in table}
+        table["flags"] = {key: tuple(words) for key, words in table.get("flags", {}).items()}
+        by_name[name] = Agent(name=name, **table)
+    return by_name
+
+
+def _base(name: str, own: AgentSettings) -> Agent:
+    """What an entry changes: the shipped agent of its name, else that of its parser."""
+    known = shipped()
+    if name in known:
+        return known[name]
+    parser = own.parser or "plain"
+    like = next((agent for agent in known.values() if agent.parser == parser), None)
+    if own.argv is None and (like is None or own.parser is None or parser == "plain"):
+        hint = f'Add argv = ["program", "{{prompt}}"] below [agents.{name}].'
+        raise Invalid(f"agent {name} has no argv", hint, code="invalid_settings")
+    if like is None or own.argv is None:
+        return replace(like, name=name) if like else Agent(name, own.argv or (), parser)
+    return Agent(name, own.argv, parser, flags=like.flags, stop=like.stop, env=like.env)
+
+
+def _changed(base: Agent, own: AgentSettings) -> Agent:
+    changed = replace(
+        base,
+        parser=base.parser if own.parser is None else own.parser,
+        permissions=base.permissions if own.permissions is None else own.permissions,
+        model=base.model if own.model is None else own.model,
+        stop=(own.stop[0] / SECOND, own.stop[1] / SECOND) if own.stop else base.stop,
+        grace=base.grace if own.grace is None else own.grace / SECOND,
+        env={**base.env, **own.env},
+    )
+    if own.argv is None:
+        return changed
+    stdin = not any(mark in word for word in own.argv for mark in _TAKES_PROMPT)
+    return replace(changed, argv=own.argv, resume=None, stdin=stdin)
+
+
+def _checked(agent: Agent) -> Agent:
+    if agent.parser not in SHIPPED:
+        raise Invalid(
+            f"agent {agent.name}: there is no parser {agent.parser!r}",
+            did_you_mean(agent.parser, SHIPPED),
+            code="invalid_settings",
+        )
+    return agent
+
+
+FOLDER = str(Path(__file__).parent)
+#: The kernel takes no longer argument; standard input takes more.
+ARGUMENT_BYTES_MAX = 131_000
+
+PLACEHOLDER = re.compile(r"\{(prompt|model|session|task|title|project|kind|python|folder)\}")
+_OF_TASK = re.compile(r"\{(prompt|task|title|project|kind|command)\}")
+#: What a model or session may look like; nothing that a program would take for an option.
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,255}")
+
+
+def argv_of(
+    agent: Agent, task: Task, prompt: str, session: str | None = None, model: str | None = None
+) -> tuple[str, ...]:
+    """The command line of an attempt; `session`: the one to resume, where the agent can."""
+    values = {
+        "prompt": clean(prompt),
+        "model": _word("model", model or agent.model),
+        "session": session if session and _WORD.fullmatch(session) else None,
+        "task": task.id,
+        "title": clean(task.title),
+        "project": task.project,
+        "kind": task.kind,
+        "python": sys.executable,
+        "folder": FOLDER,
+    }
+    resumed = values["session"] is not None and agent.resume is not None
+    template = agent.resume if resumed and agent.resume is not None else agent.argv
+    argv = tuple(_filled(agent, task, template, values))
+    return (home_path(argv[0]), *argv[1:])
+
+
+def starts_alike(agent: Agent) -> bool:
+    """Whether its command line is the same for every task, where no session is resumed."""
+    return not any(_OF_TASK.search(word) for word in agent.argv)
+
+
+def expanded(env: Mapping[str, str]) -> dict[str, str]:
+    """Variables in which a leading `~` is the user's home folder, as people write paths."""
+    return {name: home_path(value) for name, value in env.items()}
+
+
+def home_path(text: str) -> str:
+    """A text that begins with `~/`, or is `~`, as a path below the user's home folder."""
+    return str(Path(text).expanduser()) if text == "~" or text.startswith("~/") else text
+
+
+def installed(agent: Agent, env: Mapping[str, str] | None = None) -> str | None:
+    """Where the program of an agent is; None: not on the PATH."""
+    program = {"{python}": sys.executable}.get(agent.argv[0], home_path(agent.argv[0]))
+    if program == "{command}":
+        return program
+    path = (env or {}).get("PATH") or agent.env.get("PATH") or os.environ.get("PATH")
+    return shutil.which(program, path=path)
+
+
+def clean(text: str) -> str:
+    """Text that can be an argument: no NUL, nothing that UTF-8 cannot say."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def _filled(
+    agent: Agent, task: Task, template: tuple[str, ...], values: Mapping[str, str | None]
+) -> Iterator[str]:
+    """Fill every element; drop one whose value is missing, together with the option before it."""
+    words: list[str] = []
+    positional = False  # after `--`, where nothing is an option
+    for element in template:
+        positional = positional or element == "--"
+        if element == "{permissions}":
+            words += agent.flags.get(agent.permissions, ())
+        elif element == "{command}":
+            words += _command(task)
+        elif any(values[name] is None for name in PLACEHOLDER.findall(element)):
+            if words and words[-1].startswith("-") and words[-1] != "--":
+                words.pop()
+        else:
+            words.append(_fill(element, values, positional))
+    for element in words:
+        if len(element.encode()) > ARGUMENT_BYTES_MAX:
+            hint = f"Leave {{prompt}} out of argv of agent {agent.name}: standard input takes it."
+            raise Invalid(f"the prompt of {task.id} is too long for a command line", hint)
+        yield element
+
+
+def _fill(element: str, values: Mapping[str, str | None], positional: bool) -> str:
+    filled = PLACEHOLDER.sub(lambda match: values[match[1]] or "", element)
+    if filled.startswith("-") and not element.startswith("-") and not positional:
+        return f" {filled}"  # a text that begins with a dash is no option
+    return filled
+
+
+def _command(task: Task) -> tuple[str, ...]:
+    if not task.command:
+        hint = f"Give it one: fairlane edit {task.id} --command …, or choose another agent."
+        raise Invalid(f"task {task.id} has no command", hint)
+    return tuple(clean(word) for word in task.command)
+
+
+def _word(what: str, value: str | None) -> str | None:
+    if value is None or _WORD.fullmatch(value):
+        return value
+    raise Invalid(f"not the name of a {what}: {value!r}", f"Change {what} in the settings.")

@@ -1,7 +1,7 @@
-"""A stand-in that needs no account: works for a drawn time, uses drawn tokens, sometimes fails.
+"""A simulated agent that needs no account: random time, random tokens, sometimes a failure.
 
-Everything is drawn from FAIRLANE_DEMO_SEED, the task's id and the attempt's number, so that the
-same run can be had again. It uses the standard library alone and starts in milliseconds. Knobs:
+Everything is drawn from FAIRLANE_DEMO_SEED, the task's id and the attempt's number, so that a
+run is reproducible. It uses the standard library alone and starts in milliseconds. Knobs:
 
     FAIRLANE_DEMO_SECONDS      the longest work; drawn from a quarter of it on (4)
     FAIRLANE_DEMO_TOKENS       the most tokens (40000)
@@ -73,33 +73,33 @@ def _used(total: int, steps: int) -> dict[str, object]:
 
 
 def _end(outcome: str, detail: str, used: dict[str, object], wait: float | None = None) -> int:
-    said = {"type": "result", "outcome": outcome, "detail": detail, **used}
+    record = {"type": "result", "outcome": outcome, "detail": detail, **used}
     if wait is not None:
-        said["retry_after"] = wait
-    said["text"] = "It is done." if outcome == "succeeded" else detail
-    _tell(said)
+        record["retry_after"] = wait
+    record["text"] = "It is done." if outcome == "succeeded" else detail
+    _tell(record)
     return 0 if outcome == "succeeded" else 1
 
 
 def _write_file(task: str, attempt: str) -> None:
     name = os.environ.get("FAIRLANE_DEMO_FILE", "").replace("{task}", task)
     if name:
-        with open(name, "w", encoding="utf-8") as held:  # noqa: PTH123
-            held.write(f"{task}, attempt {attempt}\n")
+        with open(name, "w", encoding="utf-8") as file:  # noqa: PTH123
+            file.write(f"{task}, attempt {attempt}\n")
 
 
 def _knob(name: str, usual: float) -> float:
-    told = os.environ.get(f"FAIRLANE_DEMO_{name}")
-    if told == "first":
+    value = os.environ.get(f"FAIRLANE_DEMO_{name}")
+    if value == "first":
         return float(os.environ.get("FAIRLANE_ATTEMPT") == "1")
     try:
-        return max(0.0, float(told or usual))
+        return max(0.0, float(value or usual))
     except ValueError:
         return usual
 
 
 def _tell(what: dict[str, object]) -> None:
-    os.write(1, (json.dumps(what) + "\n").encode())  # no buffer: a signal may come in between
+    os.write(1, (json.dumps(what) + "\n").encode())  # no buffer: a signal may interrupt
 
 
 def _interrupted(*_: object) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
-from fairlane.lifecycle.usage import Tokens
 from fairlane.model.amounts import DOLLARS_MAX, LINE_MAX, TOKENS_MAX
 from fairlane.model.instant import SECOND, Micros
+from fairlane.model.project import Tokens
 
 DETAIL_MAX = 300
 SUMMARY_MAX = 4_000
@@ -20,19 +20,19 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def record(line: str) -> dict[str, Any] | None:
+def parse_record(line: str) -> dict[str, object] | None:
     """The JSON object of a line; None: it is none, or too long to be one that matters."""
     text = line.strip("\ufeff \t\r\n\0")
     if not text.startswith("{") or len(text) > LINE_MAX:
         return None
     try:
-        found = json.loads(text)
+        record = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return record if isinstance(record, dict) else None
 
 
-def table(value: object, *keys: str) -> dict[str, Any]:
+def table(value: object, *keys: str) -> dict[str, object]:
     """The object at the end of a path of keys; empty where there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
@@ -65,7 +65,7 @@ def _is_within(value: object, most: int) -> TypeGuard[float]:
 
 
 def session_id(value: object) -> str | None:
-    """A session's id, if it looks like one: it goes into a command line later."""
+    """A session's id, if it looks like one: a command line will contain it."""
     return value if isinstance(value, str) and _SESSION.fullmatch(value) else None
 
 

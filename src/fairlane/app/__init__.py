@@ -1,41 +1,33 @@
-"""Wiring: a home folder becomes a desk, and the verbs become methods of one object."""
+"""Wiring: a home folder becomes a context, and the verbs become methods of one object."""
 
 from __future__ import annotations
 
 import os
 import pwd
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairlane.clock import Clock, SystemClock
+from fairlane.engine.context import STORE_FILE, Context
 from fairlane.model.errors import Invalid
 from fairlane.model.names import OLD_NAME
-from fairlane.service.desk import STORE_FILE, Desk
 from fairlane.settings import FILE, Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fairlane.app.verbs import Fairlane
     from fairlane.client.remote import Remote
+    from fairlane.service.operations.call import Document
     from fairlane.store.base import Store
 
-__all__ = [
-    "STORE_FILE",
-    "Fairlane",
-    "default_home",
-    "former_home",
-    "is_url",
-    "open_desk",
-    "open_remote",
-    "open_store",
-]
+__all__ = ["STORE_FILE", "Fairlane"]
 
 
 def default_home() -> Path:
     """`FAIRLANE_HOME`, else a folder among the user's state."""
     named = os.environ.get("FAIRLANE_HOME")
-    if named:
-        return Path(named)
-    return _state() / "fairlane"
+    return Path(named) if named else _state() / "fairlane"
 
 
 def former_home(home: Path | None) -> Path | None:
@@ -48,11 +40,13 @@ def _state() -> Path:
     return Path(state) if state else Path.home() / ".local" / "state"
 
 
-def open_desk(home: Path | None = None, db: str | None = None, clock: Clock | None = None) -> Desk:
-    """A desk on a home folder, which is made if it is missing, and on its store."""
+def open_context(
+    home: Path | None = None, db: str | None = None, clock: Clock | None = None
+) -> Context:
+    """A context on a home folder, which is made if it is missing, and on its store."""
     folder = (home or default_home()).absolute()
     if not (folder / STORE_FILE).exists() or not (folder / FILE).exists():
-        from fairlane.service.house import old_home
+        from fairlane.service.home import old_home
 
         old_home.refuse(folder, former_home(home))
     try:
@@ -61,8 +55,9 @@ def open_desk(home: Path | None = None, db: str | None = None, clock: Clock | No
         hint = "Give another folder with --home or FAIRLANE_HOME."
         raise Invalid(f"{folder}: no home folder: {error.strerror}", hint) from error
     settings = Settings.load(folder / FILE)
-    store = open_store(db or settings.store.url or f"sqlite:{folder / STORE_FILE}")
-    return Desk(folder, store, settings, clock or SystemClock(), actor_name(), db=_whole(db))
+    url = db or settings.store.url or f"sqlite:{folder / STORE_FILE}"
+    store = open_store(url, lambda path: _refuse_old_daemon(folder, path.parent))
+    return Context(folder, store, settings, clock or SystemClock(), actor_name(), db=_whole(db))
 
 
 def _whole(db: str | None) -> str | None:
@@ -73,13 +68,22 @@ def _whole(db: str | None) -> str | None:
     return f"sqlite:{Path(rest.removeprefix('//')).expanduser().absolute()}"
 
 
-def open_store(url: str) -> Store:
-    """The store that a URL names."""
+def _refuse_old_daemon(*folders: Path) -> None:
+    """A daemon that runs on an older schema can do nothing more after a migration."""
+    from fairlane.runtime.lock import holder
+    from fairlane.service.home.old_home import old_daemon
+
+    for daemon in filter(None, map(holder, folders)):
+        raise old_daemon(daemon)
+
+
+def open_store(url: str, permit: Callable[[Path], None] = lambda path: None) -> Store:
+    """The store that a URL names; `permit` raises where it must not be migrated."""
     scheme, colon, rest = url.partition(":")
     if scheme == "sqlite" and rest:
         from fairlane.store.sqlite.store import SqliteStore
 
-        return SqliteStore.open(Path(rest.removeprefix("//")).expanduser())
+        return SqliteStore.open(Path(rest.removeprefix("//")).expanduser(), permit=permit)
     hint = "Write it as sqlite:PATH."
     if colon and scheme in ("postgresql", "postgres"):
         raise Invalid(f"there is no store for {scheme}: URLs here", hint, code="invalid_store")
@@ -93,12 +97,12 @@ def is_url(home: object) -> bool:
 
 def open_remote(url: str, token: str | None = None, home: Path | None = None) -> Remote:
     """A server elsewhere. Without a token: `FAIRLANE_TOKEN`, on this machine the home folder's."""
-    from fairlane.client.address import Address, is_loopback
     from fairlane.client.remote import Remote
+    from fairlane.client.wire import Address, is_loopback
 
     token = token or os.environ.get("FAIRLANE_TOKEN")
     if not token and is_loopback(Address.of(url).host):
-        from fairlane.service.house.token import known_token
+        from fairlane.service.home.setup import known_token
 
         token = known_token((home or default_home()).absolute())
     return Remote(url, token or None)
@@ -116,6 +120,59 @@ def actor_name() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # a user without a name
         return f"uid:{os.getuid()}"
+
+
+#: Operations that add tasks: in direct mode they start at once.
+ADDING = ("add", "group_add")
+#: Operations before which the ended attempts of this machine are collected.
+COLLECTING = ("lease", "reclaim")
+
+
+def answer_here(context: Context, name: str, /, **arguments: object) -> Any:
+    """The answer of an operation on a home folder, with what a daemon would do beside it.
+
+    Without a daemon, ended attempts are collected first; in direct mode new tasks start at once.
+    """
+    from fairlane.service.operations.call import answer
+
+    dry_run = bool(arguments.get("dry_run"))
+    adds = name in ADDING and not dry_run and context.policy().capacity.mode == "direct"
+    if not adds and name not in COLLECTING:
+        return answer(context, name, **arguments)
+    collected = collect_before(context, name)
+    if adds:
+        from fairlane.runtime.direct import add_and_start
+
+        document = add_and_start(context, lambda: answer(context, name, **arguments))
+    else:
+        document = answer(context, name, **arguments)
+    start_after(context, name, collected, document)
+    return document
+
+
+def collect_before(context: Context, name: str) -> tuple[str, ...]:
+    """The tasks whose attempts have ended here and were collected, as no daemon does it."""
+    from fairlane.engine.liveness import ended_here
+
+    if not ended_here(context):
+        return ()
+    from fairlane.runtime.direct import take_in
+
+    return take_in(context, wait=name == "reclaim")
+
+
+def start_after(
+    context: Context, name: str, collected: tuple[str, ...], document: Document
+) -> None:
+    """Start what is ready by now in direct mode; the answer of `reclaim` names all of it."""
+    started: tuple[str, ...] = ()
+    if (collected or name == "reclaim") and context.policy().capacity.mode == "direct":
+        from fairlane.runtime.direct import start_ready
+
+        started = start_ready(context)
+    if name == "reclaim":
+        rows = {"taken_in": collected, "started": started}
+        document |= {key: list(tasks) for key, tasks in rows.items() if tasks}
 
 
 def __getattr__(name: str) -> object:

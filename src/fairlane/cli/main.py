@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from importlib import import_module
-from keyword import iskeyword
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -22,91 +21,73 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-#: Title -> folder, and its verbs with the line that the list of verbs shows: one verb, one file.
-SECTIONS: dict[str, tuple[str, dict[str, str]]] = {
-    "The queue": (
-        "queue",
-        {
-            "add": "Put a task into the queue, or a file of them.",
-            "list": "Tasks, with what each waits for.",
-            "show": "One task: what it says, its attempts, its history.",
-            "edit": "Change tasks that have not started.",
-            "cancel": "Take tasks out for good; what runs is stopped.",
-            "retry": "Put parked or waiting tasks back, counters cleared.",
-            "pause": "Start nothing more: all, or a project, kind, pool, group, task.",
-            "resume": "Go on after a pause.",
-            "clear": "Cancel what is queued, after showing what.",
-        },
-    ),
-    "Work from elsewhere": (
-        "bring",
-        {
-            "import": "Make tasks of what is in a file, cards, beads, issues.",
-            "sync": "Ask the configured sources, and follow what they say.",
-            "undo": "Take back an import that has not started.",
-        },
-    ),
-    "What happens, and why": (
-        "look",
-        {
-            "status": "In flight, queued, held by which rule, parked, budgets.",
-            "plan": "What would start now, and why the rest waits.",
-            "why": "Why one task does not start, and what would start it.",
-            "summary": "What happened while nobody looked.",
-            "stats": "Shares against targets, waits, durations, tokens, cost.",
-            "events": "The log of everything that happened.",
-            "replay": "Plan recorded decisions again; exit 1 where they differ.",
-        },
-    ),
-    "Running agents": (
-        "work",
-        {
-            "demo": "Forty tasks, three projects, no account: about a minute.",
-            "run": "Start what may start, in the foreground, until nothing more can.",
-            "up": "The daemon: start whatever is added.",
-            "down": "End the daemon; agents go on, or are stopped.",
-            "serve": "The HTTP API and the page, without a daemon.",
-            "link": "A link that opens the page, once.",
-            "drain": "Start nothing more, and wait for what runs.",
-            "logs": "What an attempt printed.",
-            "mcp": "The verbs as tools for agents, over MCP.",
-            "workspaces": "The worktrees of tasks, and what is safe to remove.",
-        },
-    ),
-    "Doing the work yourself": (
-        "pull",
-        {
-            "lease": "Take what may start now.",
-            "heartbeat": "Keep a lease.",
-            "report": "Tell progress, tokens and cost of what runs.",
-            "complete": "The work is done.",
-            "release": "Give it back: untouched, failed, throttled.",
-            "reclaim": "End the leases that have run out.",
-        },
-    ),
-    "Rules and house": (
-        "keep",
-        {
-            "policy": "The rules: show, check, compare, choose, change.",
-            "project": "Who the work is for: weight, cap, repository.",
-            "group": "Tasks followed together, and how far they are.",
-            "pool": "Accounts whose limits are shared.",
-            "worker": "Machines that take work.",
-            "convert": "Move over from another scheduler: its files become ours.",
-            "init": "Make the home folder, with commented settings and policy.",
-            "doctor": "All that is wrong, or would be recovered; changes nothing.",
-            "service": "Start the daemon when you log in.",
-            "backup": "A consistent copy of the store.",
-            "migrate": "Bring the store to the latest schema.",
-            "completion": "Completion for bash, zsh or fish.",
-        },
-    ),
+#: Title -> its verbs, each with its module and the line that the list of verbs shows.
+SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "The queue": {
+        "add": ("queue.add", "Put a task into the queue, or a file of them."),
+        "list": ("queue.tasks", "Tasks, with what each waits for."),
+        "show": ("queue.tasks", "One task: what it says, its attempts, its history."),
+        "edit": ("queue.edit", "Change tasks that have not started."),
+        "cancel": ("queue.edit", "Take tasks out for good; what runs is stopped."),
+        "retry": ("queue.edit", "Put parked or waiting tasks back, counters cleared."),
+        "pause": ("queue.edit", "Start nothing more: all, or a project, kind, pool, group, task."),
+        "resume": ("queue.edit", "Go on after a pause."),
+        "clear": ("queue.edit", "Cancel what is queued, after showing what."),
+    },
+    "Work from elsewhere": {
+        "import": ("bring", "Make tasks of what is in a file, cards, beads, issues."),
+        "sync": ("bring", "Ask the configured sources, and follow what they say."),
+        "undo": ("bring", "Take back an import that has not started."),
+    },
+    "What happens, and why": {
+        "status": ("look.status", "In flight, queued, held by which rule, parked, budgets."),
+        "plan": ("look.plan", "What would start now, and why the rest waits."),
+        "why": ("look.plan", "Why one task does not start, and what would start it."),
+        "summary": ("look.reports", "What happened while nobody looked."),
+        "stats": ("look.reports", "Shares against targets, waits, durations, tokens, cost."),
+        "events": ("look.events", "The log of everything that happened."),
+        "replay": ("look.plan", "Plan recorded decisions again; exit 1 where they differ."),
+    },
+    "Running agents": {
+        "demo": ("work.run", "Forty tasks, three projects, no account: about a minute."),
+        "run": ("work.run", "Start what may start, in the foreground, until nothing more can."),
+        "up": ("work.daemon", "The daemon: start whatever is added."),
+        "down": ("work.daemon", "End the daemon; agents go on, or are stopped."),
+        "serve": ("work.serve", "The HTTP API and the page, without a daemon."),
+        "link": ("work.serve", "A link that opens the page, once."),
+        "drain": ("work.daemon", "Start nothing more, and wait for what runs."),
+        "logs": ("work.attempts", "What an attempt printed."),
+        "mcp": ("work.mcp", "The verbs as tools for agents, over MCP."),
+        "workspaces": ("work.attempts", "The worktrees of tasks, and what is safe to remove."),
+    },
+    "Doing the work yourself": {
+        "lease": ("pull", "Take what may start now."),
+        "heartbeat": ("pull", "Keep a lease."),
+        "report": ("pull", "Tell progress, tokens and cost of what runs."),
+        "complete": ("pull", "The work is done."),
+        "release": ("pull", "Give it back: untouched, failed, throttled."),
+        "reclaim": ("pull", "End the leases that have run out."),
+    },
+    "Rules and house": {
+        "policy": ("admin.policy", "The rules: show, check, compare, choose, change."),
+        "project": ("admin.project", "Who the work is for: weight, cap, repository."),
+        "group": ("admin.group", "Tasks followed together, and how far they are."),
+        "pool": ("admin.resource", "Accounts whose limits are shared."),
+        "worker": ("admin.resource", "Machines that take work."),
+        "convert": ("bring", "Move over from another scheduler: its files become ours."),
+        "init": ("admin.home", "Make the home folder, with commented settings and policy."),
+        "doctor": ("admin.home", "All that is wrong, or would be recovered; changes nothing."),
+        "service": ("admin.home", "Start the daemon when you log in."),
+        "backup": ("admin.home", "A consistent copy of the store."),
+        "migrate": ("admin.home", "Bring the store to the latest schema."),
+        "completion": ("admin.home", "Completion for bash, zsh or fish."),
+    },
 }
-#: Verb -> the folder of its file.
-VERBS = {verb: folder for folder, verbs in SECTIONS.values() for verb in verbs}
+#: Verb -> its module, and its line.
+VERBS = {verb: row for verbs in SECTIONS.values() for verb, row in verbs.items()}
 
 INTERRUPTED, TERMINATED = 130, 143
-#: Garbage is looked for when so many objects were made; importing alone makes thousands.
+#: Objects that trigger a garbage collection; importing alone makes thousands.
 OBJECTS_MANY = 100_000
 
 
@@ -118,13 +99,12 @@ class Verbs(click.Group):
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb's own command, from its own file."""
+        """The command of this name in the verb's module."""
         if cmd_name not in VERBS:
             return None
-        file = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        module = import_module(f"fairlane.cli.{VERBS[cmd_name]}.{file}")
-        command: click.Command = module.command
-        return command
+        members = vars(import_module(f"fairlane.cli.{VERBS[cmd_name][0]}")).values()
+        commands = (member for member in members if isinstance(member, click.Command))
+        return next(command for command in commands if command.name == cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -139,21 +119,16 @@ class Verbs(click.Group):
         """The verbs that begin so, without importing them; else the options."""
         from click.shell_completion import CompletionItem
 
-        lines = {verb: line for _, verbs in SECTIONS.values() for verb, line in verbs.items()}
-        found = [
-            CompletionItem(verb, help=line)
-            for verb, line in lines.items()
-            if verb.startswith(incomplete)
-        ]
-        return found or click.Command.shell_complete(self, ctx, incomplete)
+        verbs = [verb for verb in VERBS if verb.startswith(incomplete)]
+        matches = [CompletionItem(verb, help=VERBS[verb][1]) for verb in verbs]
+        return matches or click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs, without importing them."""
-        for title, (_, verbs) in SECTIONS.items():
+        wide = max(map(len, VERBS))
+        for title, verbs in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl(
-                    [(f"{verb:{max(map(len, VERBS))}}", verbs[verb]) for verb in verbs]
-                )
+                formatter.write_dl([(f"{verb:{wide}}", line) for verb, (_, line) in verbs.items()])
 
 
 @click.group(
@@ -224,13 +199,13 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
-    """Whether `--json` stands among the options, before any `--`."""
+    """Whether `--json` is among the options, before any `--`."""
     ours = list(arguments)
     return "--json" in (ours[: ours.index("--")] if "--" in ours else ours)
 
 
 def _unwritten(error: FairlaneError, as_json: bool) -> int:
-    """An error; one that cannot be written goes to standard error, and its exit code remains."""
+    """Print an error, on standard error if standard output fails; the exit code stays."""
     for form in (as_json, False):
         try:
             return print_error(error, form)

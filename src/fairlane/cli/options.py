@@ -6,28 +6,31 @@ import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
-from fairlane.cli.output import safe, warn
+from fairlane.cli.output import print_error, print_json, safe, warn, write
 from fairlane.clock import Clock, FixedClock, SystemClock
-from fairlane.model.errors import FairlaneError, Invalid
+from fairlane.model.errors import FairlaneError, Invalid, TryLater
 from fairlane.model.instant import parse_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from fairlane.client.remote import Remote
+    from fairlane.engine.context import Context
+    from fairlane.model.documents.tasks import AddedAnswer
     from fairlane.model.instant import Instant
-    from fairlane.service.desk import Desk
 
-_F = TypeVar("_F", bound="Callable[..., Any]")
+_F = TypeVar("_F", bound="Callable[..., object]")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 @dataclass(slots=True)
 class Call:
-    """What one command was told, whichever verb it is."""
+    """The common options of one command, and how it asks."""
 
     home: Path | None = None
     db: str | None = None
@@ -45,14 +48,14 @@ class Call:
     def policy_file(self) -> Path:
         """The policy file of the home folder; not beside one that is still to be taken in."""
         from fairlane.app import former_home
-        from fairlane.service.house import old_home
+        from fairlane.service.home import old_home
 
         old_home.refuse(self.folder, former_home(self.home))
         return self.folder / "policy.toml"
 
     @property
     def server(self) -> str | None:
-        """The URL that is asked instead of a home folder; one that was named here goes first."""
+        """The URL of the server to ask instead of a home; the option beats the environment."""
         url = self.url
         if url is None and self.home is None and self.db is None:
             url = os.environ.get("FAIRLANE_URL") or None
@@ -74,18 +77,33 @@ class Call:
             click.get_current_context().find_root().call_on_close(self._remote.close)
         return self._remote
 
-    def ask(self, operation: str, /, **arguments: Any) -> dict[str, Any]:
+    def ask(self, operation: str, /, **arguments: object) -> Any:
         """An operation's answer: the server's, with a URL, else the home folder's."""
         if self.server is not None:
             return self.remote().ask(operation, **arguments)
-        from fairlane.app.here import answer_here
-        from fairlane.service.operations import answer
+        from fairlane.app import answer_here
 
-        with self.desk() as desk:
-            dry_run = bool(arguments.get("dry_run"))
-            return answer_here(
-                desk, operation, lambda: answer(desk, operation, **arguments), dry_run
-            )
+        with self.context() as context:
+            return answer_here(context, operation, **arguments)
+
+    def show(self, document: Mapping[str, object], text: Callable[[], str]) -> None:
+        """The document with `--json`, else its text."""
+        if self.json:
+            print_json(document)
+        else:
+            write(text() + "\n")
+
+    def show_added(self, document: AddedAnswer, text: Callable[[], str]) -> int:
+        """What was added, and the exit code; a full queue is an error to try later."""
+        if not document.get("deferred"):
+            self.show(document, text)
+            return 0
+        error = TryLater(document.get("message", ""), document.get("hint", ""), "deferred")
+        if self.json:
+            print_json(document)
+        else:
+            print_error(error, False)
+        return error.exit_code
 
     def here(self) -> None:
         """What follows works on files of this machine; with a URL it is refused."""
@@ -106,8 +124,8 @@ class Call:
     def take_in_old_home(self) -> None:
         """Rename what the older version wrote, and tell people so."""
         from fairlane.app import former_home
-        from fairlane.daemon.lock import holder
-        from fairlane.service.house import old_home
+        from fairlane.runtime.lock import holder
+        from fairlane.service.home import old_home
 
         def say(message: str) -> None:
             click.echo(safe(message), err=True)
@@ -115,47 +133,56 @@ class Call:
         old_home.take_in(self.folder, former_home(self.home), holder, say)
 
     @contextmanager
-    def desk(self) -> Iterator[Desk]:
-        """The desk on the home folder; what it wants people to know goes to standard error."""
+    def context(self) -> Iterator[Context]:
+        """The context on the home folder; prints its warnings to standard error."""
         self.here()
-        from fairlane.app import open_desk
+        from fairlane.app import open_context
 
-        desk = open_desk(self.home, self.db, self.clock)
+        context = open_context(self.home, self.db, self.clock)
         try:
-            yield desk
+            yield context
         finally:
-            desk.store.close()
-            for warning in desk.warnings:
+            context.store.close()
+            for warning in context.warnings:
                 warn(warning)
 
 
 def common(command: _F) -> _F:
-    """Give a command the five options; what stands after the verb wins."""
-    options = (
-        ("--home", {"metavar": "DIR", "help": "Folder of the store and the policy."}),
-        ("--db", {"metavar": "URL", "help": "Another store than the one in the home folder."}),
-        ("--url", {"metavar": "URL", "help": "A server instead of a home folder."}),
-        ("--json", {"is_flag": True, "default": None, "help": "One JSON document on stdout."}),
-        ("--now", {"metavar": "TIME", "help": "Act as if it were this time (RFC 3339)."}),
-    )
-    for name, settings in reversed(options):
-        option: Any = click.option(name, expose_value=False, callback=_keep, **settings)
-        command = option(command)
-    return command
+    """Give a command the five options; those after the command win."""
+    options: dict[str, dict[str, object]] = {
+        "--home": {"metavar": "DIR", "help": "Folder of the store and the policy."},
+        "--db": {"metavar": "URL", "help": "Another store than the one in the home folder."},
+        "--url": {"metavar": "URL", "help": "A server instead of a home folder."},
+        "--json": {"is_flag": True, "default": None, "help": "One JSON document on stdout."},
+        "--now": {"metavar": "TIME", "help": "Act as if it were this time (RFC 3339)."},
+    }
+    apart: dict[str, object] = {"expose_value": False, "callback": _keep}
+    return takes_options({name: settings | apart for name, settings in options.items()})(command)
 
 
-def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+def takes_options(options: dict[str, dict[str, object]]) -> Callable[[_F], _F]:
+    """Give a command the options of a table: their names, each with its settings."""
+
+    def decorate(command: _F) -> _F:
+        for name, settings in reversed(options.items()):
+            command = click.option(name, cls=None, **settings)(command)
+        return command
+
+    return decorate
+
+
+def _keep(ctx: click.Context, parameter: click.Parameter, value: str | bool | None) -> None:
     if value is None:
         return
-    call = context.ensure_object(Call)
-    if parameter.name == "home":
+    call = ctx.ensure_object(Call)
+    if isinstance(value, bool):
+        call.json = value
+    elif parameter.name == "home":
         call.home = Path(value)
     elif parameter.name == "db":
         call.db = value
     elif parameter.name == "url":
         call.url = value
-    elif parameter.name == "json":
-        call.json = value
     else:
         call.clock = FixedClock(_time(value))
 
@@ -167,4 +194,6 @@ def _time(text: str) -> Instant:
         raise click.BadParameter(error.message, param_hint="--now") from error
 
 
-pass_call = click.make_pass_decorator(Call, ensure=True)
+def takes_call(command: Callable[Concatenate[Call, _P], _R]) -> Callable[_P, _R]:
+    """Give a command the five options, and the call as its first argument."""
+    return common(click.make_pass_decorator(Call, ensure=True)(command))

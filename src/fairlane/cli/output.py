@@ -1,4 +1,4 @@
-"""What goes to the screen: one JSON document, or aligned text with colour on a terminal."""
+"""Output: one JSON document, or aligned text with colour on a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import sys
 import textwrap
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TextIO
 
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND, Instant, Micros, show_instant
 
@@ -26,7 +26,7 @@ _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 WIDTH_MIN, WIDTH_MAX, LAST_COLUMN_MIN = 40, 100, 24
 
 
-def print_json(document: Mapping[str, Any]) -> None:
+def print_json(document: Mapping[str, object]) -> None:
     """One document on standard output."""
     import json
 
@@ -35,7 +35,7 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 def json_safe(text: str) -> str:
     """JSON in which nothing can move a cursor."""
-    return _RAW_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _RAW_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def print_error(error: FairlaneError, as_json: bool) -> int:
@@ -64,10 +64,10 @@ def write(text: str) -> None:
 
 def safe(text: object) -> str:
     """Text of users with control characters made visible: an escape becomes `\\x1b`."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
 
 
-def has_colour(stream: Any = None) -> bool:
+def has_colour(stream: TextIO | None = None) -> bool:
     """Colour only on a terminal, and never against the user's wish."""
     stream = sys.stdout if stream is None else stream
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
@@ -75,7 +75,7 @@ def has_colour(stream: Any = None) -> bool:
     return bool(stream.isatty())
 
 
-def paint(text: str, *styles: str, stream: Any = None) -> str:
+def paint(text: str, *styles: str, stream: TextIO | None = None) -> str:
     """Text in a style, where there is colour."""
     if not text or not has_colour(stream):
         return text
@@ -83,17 +83,17 @@ def paint(text: str, *styles: str, stream: Any = None) -> str:
 
 
 def width() -> int:
-    """Columns to fill; the same for everybody who is not a terminal."""
-    told = os.environ.get("COLUMNS", "")
+    """Columns to fill; a fixed number without a terminal."""
+    text = os.environ.get("COLUMNS", "")
     try:
-        columns = int(told) if told.isdigit() else os.get_terminal_size(sys.stdout.fileno()).columns
+        columns = int(text) if text.isdigit() else os.get_terminal_size(sys.stdout.fileno()).columns
     except (OSError, ValueError):
         columns = WIDTH_MAX
     return min(WIDTH_MAX, max(WIDTH_MIN, columns or WIDTH_MAX))
 
 
 def wrapped(text: str, indent: int, first: str = "") -> str:
-    """A paragraph that fits the width; `first` stands in the place of the first indent."""
+    """A paragraph that fits the width; `first` replaces the indent of its first line."""
     lead = first or " " * indent
     return textwrap.fill(
         text,
@@ -119,13 +119,15 @@ def table(
     right: Sequence[int] = (),
     tint: Mapping[str, str] | None = None,
 ) -> str:
-    """Columns that stand under each other; those in `right` are numbers; the last one wraps.
+    """Columns under each other, empty without rows; those in `right` are numbers; the last wraps.
 
     A cell whose text is in `tint` has that colour, except in the last column.
     """
     texts = [[safe(cell) for cell in row] for row in rows]
+    if not texts:
+        return ""
     widths = [max(cells(row[at]) for row in [list(head), *texts]) for at in range(len(head))]
-    start = 2 + sum(each + 2 for each in widths[:-1])
+    start = 2 + sum(size + 2 for size in widths[:-1])
     lines = [paint(_line(head, widths, right).rstrip(), "dim")]
     for row in texts:
         fixed = _line(row[:-1], widths, right, tint) + "  "
@@ -152,7 +154,7 @@ def _line(
 
 
 def cut(text: str, most: int) -> str:
-    """A text in one line of at most so many columns."""
+    """A text in one line, cut to the given number of columns."""
     line = first_line(text)
     if cells(line) <= most:
         return line
@@ -187,7 +189,7 @@ def relative(when: Instant, now: Instant) -> str:
 
 
 def in_seconds(text: str) -> str:
-    """A text of ours whose instants are told without parts of a second."""
+    """A text without the fractions of the seconds in its instants."""
     return _FRACTION.sub(r"\1Z", text)
 
 
@@ -205,3 +207,16 @@ def listed(ids: Sequence[str], total: int | None = None) -> str:
     """Names with commas, and how many are not named."""
     rest = 0 if total is None else total - len(ids)
     return ", ".join(ids) + (f" and {rest} more" if rest > 0 else "")
+
+
+def ordinal(number: int) -> str:
+    """`1st`, `2nd`, `13th`."""
+    ends = {1: "st", 2: "nd", 3: "rd"}
+    end = "th" if number % 100 in (11, 12, 13) else ends.get(number % 10, "th")
+    return f"{number}{end}"
+
+
+def scope_text(scope: str) -> str:
+    """`everything`, `project web`."""
+    sort, _, name = scope.partition(":")
+    return f"{sort} {name}" if name else "everything"

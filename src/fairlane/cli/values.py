@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -18,27 +19,28 @@ if TYPE_CHECKING:
 
     from fairlane.model.instant import Instant, Micros
 
-    _Kind = click.ParamType[Any]
+    _Kind = click.ParamType[object]
 else:
     _Kind = click.ParamType
 
 #: The counters of tokens, in the order in which they are kept.
 COUNTERS = ("input", "output", "cache_read", "cache_write")
 #: Tokens by counter.
-Counters: TypeAlias = tuple[int, int, int, int]
+Counters: TypeAlias = dict[str, int]
 #: A prompt, a result or a note beyond this size is a mistake.
 FILE_BYTES_MAX = 1_000_000
-_COUNT = re.compile(r"[0-9][0-9_]*")
 _SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
 
 
 class _Typed(_Kind):
     """An option whose text one function reads."""
 
-    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+    def __init__(self, name: str, read: Callable[[str], object]) -> None:
         self.name, self._read = name, read
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> object:
         """The value, or an error that says how it is written."""
         if not isinstance(value, str):
             return value
@@ -48,49 +50,46 @@ class _Typed(_Kind):
             self.fail(f"{error.message}. {error.hint}".rstrip(), param, ctx)
 
 
-def count(text: str) -> int:
+def token_count(text: str) -> int:
     """A whole number of tokens: 1000, 1_000."""
-    number = int(text) if len(text) < 40 and _COUNT.fullmatch(text) else -1
-    if not 0 <= number <= TOKENS_MAX:
-        hint = f"Give a whole number such as 12000, at most {TOKENS_MAX}."
-        raise Invalid(f"not a count: {text!r}", hint)
-    return number
+    from fairlane.model.values import digits, whole
+
+    return whole(0, TOKENS_MAX)(digits(text))
 
 
-def tokens(text: str) -> tuple[int, int, int, int]:
+def tokens(text: str) -> Counters:
     """`input=N,output=N,cache_read=N,cache_write=N`; a bare number is output."""
+    counters = dict.fromkeys(COUNTERS, 0)
     if "=" not in text:
-        return (0, count(text), 0, 0)
-    held = dict.fromkeys(COUNTERS, 0)
+        return counters | {"output": token_count(text)}
     named: set[str] = set()
     for part in text.split(","):
         name, _, number = part.strip().partition("=")
-        if name not in held:
+        if name not in counters:
             raise Invalid(f"no counter {name!r}", did_you_mean(name, COUNTERS))
         if name in named:
             raise Invalid(f"{name} is given twice", "Give each counter once.")
         named.add(name)
-        held[name] = count(number)
-    return (held["input"], held["output"], held["cache_read"], held["cache_write"])
+        counters[name] = token_count(number)
+    return counters
 
 
 def dollars(text: str) -> int:
     """Dollars such as 0.42, as whole micro-dollars."""
     from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
-    try:
-        amount = Decimal(text.strip().removeprefix("$"))
-    except InvalidOperation:
-        amount = Decimal(-1)
-    if not amount.is_finite() or not 0 <= amount <= DOLLARS_MAX:
-        hint = f"Give dollars such as 0.42, at most {DOLLARS_MAX}."
-        raise Invalid(f"not an amount: {text!r}", hint)
-    return int((amount * 10**6).to_integral_value(ROUND_HALF_UP))
+    from fairlane.model import values
+
+    amount: object = text
+    with suppress(InvalidOperation):
+        number = Decimal(text.strip().removeprefix("$"))
+        rounded = number.quantize(Decimal("0.000001"), ROUND_HALF_UP)
+        amount = rounded if 0 <= rounded <= DOLLARS_MAX else text  # an error shows what was typed
+    return values.dollars(DOLLARS_MAX)(amount)
 
 
-def used(counted: Counters | None, micros: int | None) -> dict[str, Any]:
+def used(tokens: Counters | None, micros: int | None) -> dict[str, object]:
     """Tokens and cost as operations take them."""
-    tokens = None if counted is None else dict(zip(COUNTERS, counted, strict=True))
     return {"tokens": tokens, "cost": None if micros is None else micros / 10**6}
 
 
@@ -115,15 +114,15 @@ def moment(text: str, now: Instant) -> Instant:
         raise Invalid(error.message, hint) from None
 
 
-def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
+def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
     """`k=v` for each, by name."""
-    held: dict[str, str] = {}
-    for text in given:
+    values: dict[str, str] = {}
+    for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not name:
             raise Invalid(f"{option}: not NAME=VALUE: {text!r}", f"Write {option} name=value.")
-        held[name] = value
-    return held
+        values[name] = value
+    return values
 
 
 def read_text(name: str, what: str = "file", most: int = FILE_BYTES_MAX) -> str:

@@ -1,4 +1,4 @@
-"""Remote: a server elsewhere, asked by the names of operations as the desk is asked here."""
+"""Remote: a server elsewhere, asked by the names of operations as the context is asked here."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import json
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from http.client import HTTPException, HTTPResponse
-from threading import Event as Pause
-from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fairlane.client.address import Address
-from fairlane.client.answers import document_of, lost
-from fairlane.client.requests import Request, request_of
-from fairlane.client.wire import SILENCE_SECONDS, Wire
+from fairlane.client.requests import document_of, lost, request_of
+from fairlane.client.wire import Address, Wire
+from fairlane.clock import SYSTEM
 from fairlane.model.errors import FairlaneError, TryLater
 from fairlane.model.instant import SECOND, parse_duration
+from fairlane.service.operations.call import duration
 from fairlane.service.operations.table import PAGE_MAX, WAIT_MAX
+
+if TYPE_CHECKING:
+    from fairlane.model.documents import tasks
 
 #: How long a stream that broke is asked for again, and how often.
 AGAIN_SECONDS, PAUSE_SECONDS = 60.0, 0.5
-#: How often a log that grows is looked at.
+#: How often to poll a growing log.
 POLL_SECONDS = 0.3
 
 
@@ -41,91 +42,94 @@ class Remote:
         """Nothing more is asked."""
         self._wire.close()
 
-    def ask(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        """The operation's answer; what the server refuses is raised as it is raised there."""
+    def ask(self, name: str, /, **arguments: object) -> Any:
+        """The operation's answer; raises the errors of the server."""
         if name == "list":
             return self._list(arguments)
         if name == "lease" and arguments.get("wait"):
             return self._lease(arguments)
         return self._one(name, arguments)
 
-    def events(self, after: int, task: str | None = None) -> Iterator[dict[str, Any]]:
-        """Every event after a number, and those that come; a broken stream goes on by itself."""
-        known, broken = False, 0.0  # at first, nobody there is an error at once
+    def events(self, after: int, task: str | None = None) -> Iterator[tasks.FollowedEvent]:
+        """Every event after a number, then new ones; reconnects when a stream breaks."""
+        known, broken = False, 0.0  # before the first event a failure is an error at once
         while True:
             try:
                 with closing(self._events(after, task)) as stream:
                     for event in stream:
                         known, broken = True, 0.0
-                        after = event.get("number", after)
-                        if event and task in (None, event["task"]):
-                            yield event
+                        if event is not None:
+                            after = event["number"]
+                            if task in (None, event["task"]):
+                                yield event
             except (HTTPException, OSError, TryLater) as error:
-                broken = broken or monotonic()
-                if known and monotonic() - broken < AGAIN_SECONDS:
+                broken = broken or SYSTEM.monotonic()
+                if known and SYSTEM.monotonic() - broken < AGAIN_SECONDS:
                     pass
                 elif isinstance(error, FairlaneError):
                     raise
                 else:
                     raise lost(self.url, str(error), repeatable=True) from error
-            Pause().wait(PAUSE_SECONDS)
+            SYSTEM.wait(PAUSE_SECONDS)
 
     def log(self, task: str, attempt: int | None, stream: str, follow: bool) -> Iterator[str]:
         """What an attempt printed, from the start; with `follow`, until it has ended."""
         place = 0
         while True:
-            page = self._one(
-                "logs", {"task": task, "attempt": attempt, "stream": stream, "offset": place}
-            )
+            which = {"task": task, "attempt": attempt, "stream": stream, "offset": place}
+            page = self._one("logs", which)
             attempt, place = page["attempt"], page["next"]
             if page["text"]:
                 yield page["text"]
             elif page["ended"] or not follow:
                 return
             else:
-                Pause().wait(POLL_SECONDS)
+                SYSTEM.wait(POLL_SECONDS)
 
-    def _one(self, name: str, arguments: Mapping[str, Any], waits: float = 0.0) -> dict[str, Any]:
+    def _one(self, name: str, arguments: Mapping[str, object], waits: float = 0.0) -> Any:
         status, body = self._wire.exchange(request_of(name, arguments), waits)
         return document_of(self.url, status, body)
 
-    def _list(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _list(self, arguments: dict[str, object]) -> tasks.TasksAnswer:
         """All tasks that fit, at most `limit`, page by page."""
-        left: int | None = arguments.pop("limit", None)
-        held: list[Any] = []
+        limit = arguments.pop("limit", None)
+        most = limit if isinstance(limit, int) else None
+        rows: list[tasks.TaskDocument] = []
         while True:
-            size = PAGE_MAX if left is None else min(PAGE_MAX, left - len(held))
-            page = self._one("list", arguments | {"limit": size})
-            held += page["tasks"]
-            if page["cursor"] is None or (left is not None and len(held) >= left):
-                return page | {"tasks": held}
+            size = PAGE_MAX if most is None else min(PAGE_MAX, most - len(rows))
+            page: tasks.TasksAnswer = self._one("list", arguments | {"limit": size})
+            rows += page["tasks"]
+            if page["cursor"] is None or (most is not None and len(rows) >= most):
+                page["tasks"] = rows
+                return page
             arguments["cursor"] = page["cursor"]
 
-    def _lease(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Wait as long as it was said, in calls that wait as long as one may."""
-        wait, most = arguments.pop("wait"), parse_duration(WAIT_MAX) / SECOND
-        seconds = parse_duration(wait) / SECOND if isinstance(wait, str) else float(wait)
-        ends = monotonic() + seconds
+    def _lease(self, arguments: dict[str, object]) -> tasks.LeasesAnswer:
+        """Wait as long as the caller asks, in calls that wait as long as one may."""
+        longest = parse_duration(WAIT_MAX) / SECOND
+        ends = SYSTEM.monotonic() + duration(arguments.pop("wait")) / SECOND
         while True:
-            part = max(0.0, min(most, ends - monotonic()))
-            document = self._one("lease", arguments | {"wait": part}, waits=part)
-            if document["leases"] or monotonic() >= ends:
+            part = max(0.0, min(longest, ends - SYSTEM.monotonic()))
+            document: tasks.LeasesAnswer = self._one(
+                "lease", arguments | {"wait": part}, waits=part
+            )
+            if document["leases"] or SYSTEM.monotonic() >= ends:
                 return document
 
-    def _events(self, after: int, task: str | None) -> Generator[dict[str, Any], None, None]:
-        """The events of one stream, until it breaks or is closed; first an empty one: it began."""
-        path = request_of("events", {"task": task}).target
+    def _events(
+        self, after: int, task: str | None
+    ) -> Generator[tasks.FollowedEvent | None, None, None]:
+        """The events of one stream, until it breaks or is closed; None: it has begun."""
         more = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
-        request = Request("GET", path, None, repeatable=True)
-        with self._wire.stream(request, more, SILENCE_SECONDS * 2) as answer:
+        with self._wire.stream(request_of("events", {"task": task}), more) as answer:
             if answer.headers.get_content_type() == "text/event-stream":
-                yield {}
-                yield from _told(answer)
+                yield None
+                yield from _decode(answer)
             else:
                 document_of(self.url, answer.status, answer.read(PAGE_MAX * 1000))
 
 
-def _told(stream: HTTPResponse) -> Iterator[dict[str, Any]]:
+def _decode(stream: HTTPResponse) -> Iterator[tasks.FollowedEvent]:
     """The events of a stream; it ends when the stream does."""
     data: list[str] = []
     for raw in stream:
@@ -134,7 +138,7 @@ def _told(stream: HTTPResponse) -> Iterator[dict[str, Any]]:
         if name == "data":
             data.append(value.removeprefix(" "))
         elif not line and data:
-            told = json.loads("\n".join(data))
+            event: tasks.FollowedEvent = {"schema": "fairlane/1"} | json.loads("\n".join(data))
             data = []
-            if "number" in told:
-                yield {"schema": "fairlane/1", **told}
+            if "number" in event:
+                yield event

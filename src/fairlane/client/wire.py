@@ -1,17 +1,78 @@
-"""The wire: connections that are kept, one request at a time on each; any thread may ask."""
+"""The wire: a server's address, and connections to it that are kept; any thread may ask."""
 
 from __future__ import annotations
 
+import ipaddress
+import os
 import select
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
-from fairlane.client.address import Address
-from fairlane.client.answers import lost, unreachable
-from fairlane.client.requests import Request
-from fairlane.model.errors import Refused
+from fairlane.client.requests import Request, lost, unreachable
+from fairlane.model.errors import Invalid, Refused
+
+#: Set to 1, it lets a token go over plain HTTP to another machine.
+ALLOW = "FAIRLANE_ALLOW_PLAIN_HTTP"
+_PORTS = {"http": 80, "https": 443}
+#: Where the operations are, below the URL.
+API = "/api/v1"
+
+
+class Address(NamedTuple):
+    """A server's URL in its parts."""
+
+    url: str
+    secure: bool
+    host: str
+    port: int
+    prefix: str  # of every path
+
+    @classmethod
+    def of(cls, url: str) -> Address:
+        """The address that a URL names; anything but a plain one is refused."""
+        hint = "Write it as http://127.0.0.1:7117."
+        bad = Invalid(f"not the URL of a server: {url!r}", hint, code="invalid_url")
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            raise bad from None
+        if parts.scheme not in _PORTS or not host or not url.isascii() or not url.isprintable():
+            raise bad
+        if parts.username is not None or parts.query or parts.fragment:
+            more = f"{hint} The token goes into FAIRLANE_TOKEN."
+            said = f"{parts.scheme}://{host}"
+            raise Invalid(f"a URL with more than a host and a path: {said}", more, "invalid_url")
+        prefix = parts.path.rstrip("/").removesuffix(API)
+        secure = parts.scheme == "https"
+        return cls(url.rstrip("/"), secure, host, port or _PORTS[parts.scheme], prefix + API)
+
+    def check_token(self, token: str | None) -> None:
+        """Refuse to send a token over plain HTTP, except to loopback or where it is allowed."""
+        if token is None:
+            return
+        if not token.isascii() or not token.isprintable() or " " in token:
+            raise Invalid("this is no token", "It is one word, in the server's home folder.")
+        if self.secure or is_loopback(self.host) or os.environ.get(ALLOW) == "1":
+            return
+        hint = f"Use https, or a tunnel to its loopback; {ALLOW}=1 sends it all the same."
+        message = f"the token is not sent over plain HTTP to {self.host}"
+        raise Refused(message, hint, code="plain_http")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by its name alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
 
 #: Longest silence before an answer, beside what the request itself waits for.
 SILENCE_SECONDS = 30.0
@@ -37,12 +98,12 @@ class Wire:
 
     def exchange(self, request: Request, waits: float = 0.0) -> tuple[int, bytes]:
         """Status and body of the answer; a kept connection that was dropped is opened again."""
-        kept = self._kept()
-        if kept is not None:
+        idle = self._kept()
+        if idle is not None:
             try:
-                return self._ask(kept, request, waits)
+                return self._ask(idle, request, waits)
             except (HTTPException, OSError) as error:
-                kept.close()
+                idle.close()
                 if not request.repeatable:
                     raise lost(self.address.url, _said(error), repeatable=False) from error
         connection = self._open(waits)
@@ -53,11 +114,9 @@ class Wire:
             raise lost(self.address.url, _said(error), request.repeatable) from error
 
     @contextmanager
-    def stream(
-        self, request: Request, more: dict[str, str], silence: float
-    ) -> Iterator[HTTPResponse]:
-        """An answer that goes on, on a connection of its own."""
-        connection = self._open(silence - SILENCE_SECONDS)
+    def stream(self, request: Request, more: dict[str, str]) -> Iterator[HTTPResponse]:
+        """A streaming answer, on a connection of its own."""
+        connection = self._open(waits=SILENCE_SECONDS)
         try:
             self._send(connection, request, more)
             with connection.getresponse() as answer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import selectors
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,22 +11,22 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from threading import Event as Signal
-from threading import Thread
-from time import monotonic
-from typing import Any
+from threading import Thread, get_native_id
 
-from fairlane.daemon.watch import Watch
-from fairlane.intake import whole
+from fairlane.clock import Clock, Waitable, Waker
+from fairlane.engine.context import Context
+from fairlane.file_watch import TreeWatch
+from fairlane.intake import atomic_write
 from fairlane.intake.sources.base import Found
+from fairlane.model.documents.sources import ReasonDocument, WrittenDocument
 from fairlane.model.errors import FairlaneError, TryLater
 from fairlane.model.instant import SECOND
-from fairlane.service.desk import Desk
-from fairlane.service.sourcing import syncing, telling
-from fairlane.service.sourcing.syncing import Configured
+from fairlane.service.sync import syncing, write_back
+from fairlane.service.sync.syncing import Configured
 
 #: A file is read when it has been left alone for so long, or written to for so long.
 QUIET_SECONDS, RESTLESS_SECONDS = 0.1, 1.0
-#: A source that takes its time is read less often: the rest is at least so many times as long.
+#: A slow source is read less often: it rests at least this many times as long as it took.
 REST_TIMES = 10
 #: What was read while the source was written to is read again, but not for ever.
 DISCARDS_MAX = 3
@@ -38,28 +37,41 @@ CLOSE_SECONDS, FAREWELL_SECONDS = 3.0, 30.0
 _READ, _TELL = "read", "tell"
 
 
-class Errand:
+#: What a source has, or what it was told.
+Result = Found | WrittenDocument
+#: Runs a function of a name; nobody waits for it.
+Spawn = Callable[[Callable[[], None], str], object]
+
+
+def in_thread(work: Callable[[], None], name: str) -> None:
+    """Run it in a thread that ends with the process."""
+    Thread(target=work, name=name, daemon=True).start()
+
+
+class SourceJob:
     """Something to do with one source, in a thread that nobody has to wait for."""
 
-    def __init__(self, what: str, work: Callable[[Signal], Any], wake: int) -> None:
-        self.what, self._work, self._wake = what, work, wake
-        self.result: Any = None
+    def __init__(
+        self, what: str, work: Callable[[Signal], Result], waker: Waker, clock: Clock, spawn: Spawn
+    ) -> None:
+        self.what, self._work, self._waker, self._clock = what, work, waker, clock
+        self.result: Result | None = None
         self.error: FairlaneError | None = None
-        self.began, self.seconds = monotonic(), 0.0
+        self.began, self.seconds = clock.monotonic(), 0.0
         self.done = False
         self._halt = Signal()
-        self._thread = Thread(target=self._do, name=what, daemon=True)
-        self._thread.start()
+        self._thread = 0  # as the kernel numbers it
+        spawn(self._do, what)
 
     def _do(self) -> None:
+        self._thread = get_native_id()
         try:
             self.result = self._work(self._halt)
         except Exception as error:  # a source is somebody else's code too
             self.error = syncing.explained(error)
-        self.seconds = monotonic() - self.began
+        self.seconds = self._clock.monotonic() - self.began
         self.done = True
-        with suppress(OSError):
-            os.write(self._wake, b"!")
+        self._waker.set()
 
     @property
     def given_up(self) -> bool:
@@ -69,9 +81,8 @@ class Errand:
     def give_up(self) -> None:
         """Want no answer: end the programs of its thread, with all that they started."""
         self._halt.set()
-        thread = self._thread.native_id
         with suppress(OSError):
-            text = Path(f"/proc/self/task/{thread}/children").read_text(encoding="ascii")
+            text = Path(f"/proc/self/task/{self._thread}/children").read_text(encoding="ascii")
             for pid in map(int, text.split()):
                 with suppress(ProcessLookupError):
                     group = os.getpgid(pid)
@@ -80,7 +91,7 @@ class Errand:
 
 
 @dataclass(slots=True)
-class Feed:
+class SourceState:
     """One configured source, and what is due for it."""
 
     source: Configured
@@ -90,11 +101,11 @@ class Feed:
     rests_until: float = 0.0  # it is not read again before
     discarded: int = 0
     settled: Found | None = None  # what it had when all of it was followed
-    errand: Errand | None = None
+    job: SourceJob | None = None
     news: set[str] | None = field(default_factory=set)  # tasks to tell of; None: look at all
     tell_due: float = 0.0
     retry_at: float = inf  # when what could not be told is tried again
-    complaints: dict[str, str] = field(default_factory=dict)  # errand -> what was said of it
+    complaints: dict[str, str] = field(default_factory=dict)  # job -> what was said of it
     clashes: list[str] = field(default_factory=list)  # what was said of conflicts
 
     @property
@@ -105,8 +116,8 @@ class Feed:
     @property
     def reading(self) -> bool:
         """Whether it is being read, and an answer is waited for."""
-        errand = self.errand
-        return errand is not None and errand.what == _READ and not errand.given_up
+        job = self.job
+        return job is not None and job.what == _READ and not job.given_up
 
     @property
     def must_tell(self) -> bool:
@@ -122,232 +133,236 @@ class Sources:
 
     def __init__(
         self,
-        desk: Desk,
+        context: Context,
         say: Callable[[str], None],
-        selector: selectors.BaseSelector,
+        waker: Waker,
         what: str = "up",
+        spawn: Spawn = in_thread,
     ) -> None:
-        self._desk, self._say, self._selector = desk, say, selector
+        self._context, self._say, self._waker, self._spawn = context, say, waker, spawn
+        self._clock = context.clock
         self._keep, self._ask = what == "up", what in ("up", "run")
-        self._feeds = [Feed(each) for each in syncing.configured(desk)]
-        self._watch: Watch | None = None
-        self._woken, self._wake = -1, -1
+        self._states = [SourceState(source) for source in syncing.configured(context)]
+        self._watch: TreeWatch | None = None
+        self._begun = False
         self._after = 0  # the last event that was looked at
 
     @property
     def reading(self) -> bool:
         """Whether a first answer is still waited for."""
-        return any(feed.due < inf or feed.reading for feed in self._feeds)
+        return any(state.due < inf or state.reading for state in self._states)
 
     def begin(self) -> None:
         """Ask all of them; their answers come by `look`."""
-        if not self._feeds:
+        if not self._states:
             return
-        self._woken, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._selector.register(self._woken, selectors.EVENT_READ, self._drain)
-        with self._desk.store.read() as reading:
+        self._begun = True
+        with self._context.store.read() as reading:
             newest = reading.events(0, 1, last=True)
         self._after = newest[-1].number if newest else 0
         if self._keep:
-            self._watch = Watch()
-            if self._watch.descriptor >= 0:
-                self._selector.register(self._watch.descriptor, selectors.EVENT_READ, self._noticed)
-        for feed in self._feeds:
-            self._watch_feed(feed)
-            feed.due, feed.news = monotonic() if self._ask else inf, None
+            self._watch = TreeWatch()
+        for state in self._states:
+            self._watch_state(state)
+            state.due, state.news = self._clock.monotonic() if self._ask else inf, None
         self._start_due()
 
     def look(self) -> bool:
         """Take in what was read, and start what is due; whether any task may have changed."""
         changed = False
-        for feed in self._feeds:
-            if feed.errand is not None and feed.errand.done:
-                changed |= self._take(feed, feed.errand)
-            elif feed.errand is not None:
-                self._give_up_late(feed, feed.errand)
+        self._notice_files()
+        for state in self._states:
+            if state.job is not None and state.job.done:
+                changed |= self._take(state, state.job)
+            elif state.job is not None:
+                self._give_up_late(state, state.job)
         self._start_due()
         return changed
 
     def tell(self) -> None:
-        """Something may have been committed: what concerns a source is told to it."""
-        writers = [feed for feed in self._feeds if feed.source.rule.write_back]
+        """Write back to the sources what was committed about their tasks."""
+        writers = [state for state in self._states if state.source.rule.write_back]
         if not writers:
             return
-        with self._desk.store.read() as reading:
-            tasks, self._after = telling.changed_since(reading, self._after)
-        for feed in writers if tasks else ():
-            if feed.news is not None:
-                feed.news |= tasks
+        with self._context.store.read() as reading:
+            tasks, self._after = write_back.changed_since(reading, self._after)
+        for state in writers if tasks else ():
+            if state.news is not None:
+                state.news |= tasks
         self._start_due()
+
+    def waitables(self) -> list[Waitable]:
+        """What becomes ready when files of sources change."""
+        return [self._watch] if self._watch is not None and self._watch.fileno() >= 0 else []
 
     def due_in(self) -> float:
         """Seconds until something is due."""
         times = [inf]
-        for feed in self._feeds:
-            if feed.errand is None:
-                times += [feed.due, feed.retry_at, feed.tell_due if feed.must_tell else inf]
-        return max(0.0, min(times) - monotonic())
+        for state in self._states:
+            if state.job is None:
+                times += [state.due, state.retry_at, state.tell_due if state.must_tell else inf]
+        return max(0.0, min(times) - self._clock.monotonic())
 
     def close(self, hurry: bool = True) -> None:
         """Tell what is still to be told, for a while; then end whatever is under way."""
-        if self._wake < 0:  # it has not begun
+        if not self._begun:
             return
-        end = monotonic() + (CLOSE_SECONDS if hurry else FAREWELL_SECONDS)
-        for feed in self._feeds:
-            feed.due = inf
-            if feed.errand is not None and feed.reading:
-                feed.errand.give_up()
+        end = self._clock.monotonic() + (CLOSE_SECONDS if hurry else FAREWELL_SECONDS)
+        for state in self._states:
+            state.due = inf
+            if state.job is not None and state.reading:
+                state.job.give_up()
         with suppress(FairlaneError):
             self.tell()
-            while self._telling() and monotonic() < end:
-                self._wait()
+            while self._telling() and self._clock.monotonic() < end:
+                self._clock.wait(0.05, self._waker)
+                self._waker.clear()
                 self.look()
-        for feed in self._feeds:
-            if feed.errand is not None:
-                feed.errand.give_up()
+        for state in self._states:
+            if state.job is not None:
+                state.job.give_up()
         if self._watch is not None:
             self._watch.close()
-        self._feeds = []
+            self._watch = None
+        self._states = []
 
     def _telling(self) -> bool:
         """Whether something is being told, or could be now."""
-        now = monotonic()
+        now = self._clock.monotonic()
         return any(
-            feed.errand is not None or (feed.must_tell and feed.tell_due <= now)
-            for feed in self._feeds
-            if feed.source.rule.write_back
+            state.job is not None or (state.must_tell and state.tell_due <= now)
+            for state in self._states
+            if state.source.rule.write_back
         )
-
-    def _wait(self) -> None:
-        with selectors.DefaultSelector() as woken:
-            woken.register(self._woken, selectors.EVENT_READ)
-            woken.select(0.05)
-        self._drain()
 
     # What is noticed
 
-    def _drain(self) -> None:
-        with suppress(BlockingIOError):
-            os.read(self._woken, 4096)
-
-    def _noticed(self) -> None:
-        """Files have changed: they are read when they have been left alone for a moment."""
+    def _notice_files(self) -> None:
+        """Files that have changed are read when they have been left alone for a moment."""
+        if not self.waitables():
+            return
         assert self._watch is not None
-        changed, now = self._watch.changed(whole.is_ours), monotonic()
-        for feed in self._feeds:
-            if feed.source.where.path in changed:
-                feed.touched_at = now if feed.touched_at is None else feed.touched_at
-                quiet = min(now + QUIET_SECONDS, feed.touched_at + RESTLESS_SECONDS)
-                feed.due = max(quiet, feed.rests_until)
+        changed, now = self._watch.changed(atomic_write.is_ours), self._clock.monotonic()
+        for state in self._states:
+            if state.source.where.path in changed:
+                state.touched_at = now if state.touched_at is None else state.touched_at
+                quiet = min(now + QUIET_SECONDS, state.touched_at + RESTLESS_SECONDS)
+                state.due = max(quiet, state.rests_until)
 
-    def _watch_feed(self, feed: Feed) -> None:
-        path = feed.source.where.path
+    def _watch_state(self, state: SourceState) -> None:
+        path = state.source.where.path
         with suppress(FairlaneError):  # there is no such source: reading it says so
-            if self._watch is not None and path and syncing.can_be_watched(feed.source):
-                feed.watched = self._watch.add(path)
+            if self._watch is not None and path and syncing.can_be_watched(state.source):
+                state.watched = self._watch.add(path)
 
-    # Errands
+    # Jobs
 
     def _start_due(self) -> None:
-        now = monotonic()
-        for feed in self._feeds:
-            if feed.errand is not None:
+        now = self._clock.monotonic()
+        for state in self._states:
+            if state.job is not None:
                 continue
-            if feed.retry_at <= now:
-                feed.news, feed.retry_at = None, inf
-            if feed.due <= now:
-                feed.due, feed.touched_at = inf, None
-                feed.errand = Errand(_READ, partial(_read, feed.source), self._wake)
-            elif feed.must_tell and feed.tell_due <= now:
-                tasks, feed.news = feed.news, set()
-                work = partial(_tell, self._desk, feed.source, tasks)
-                feed.errand = Errand(_TELL, work, self._wake)
+            if state.retry_at <= now:
+                state.news, state.retry_at = None, inf
+            if state.due <= now:
+                state.due, state.touched_at = inf, None
+                state.job = self._job(_READ, partial(_read, state.source))
+            elif state.must_tell and state.tell_due <= now:
+                tasks, state.news = state.news, set()
+                work = partial(_tell, self._context, state.source, tasks)
+                state.job = self._job(_TELL, work)
 
-    def _give_up_late(self, feed: Feed, errand: Errand) -> None:
+    def _job(self, what: str, work: Callable[[Signal], Result]) -> SourceJob:
+        return SourceJob(what, work, self._waker, self._clock, self._spawn)
+
+    def _give_up_late(self, state: SourceState, job: SourceJob) -> None:
         """A source that does not come back is not waited for, nor asked again before it does."""
-        limit = feed.source.where.seconds * (1 if errand.what == _READ else TELL_TIMES)
+        limit = state.source.where.seconds * (1 if job.what == _READ else TELL_TIMES)
         limit += GRACE_SECONDS
-        if not errand.given_up and monotonic() - errand.began >= limit:
-            errand.give_up()
-            self._failed(feed, TryLater(f"no answer within {limit:g} seconds", "", "too_slow"))
+        if not job.given_up and self._clock.monotonic() - job.began >= limit:
+            job.give_up()
+            self._failed(state, TryLater(f"no answer within {limit:g} seconds", "", "too_slow"))
 
-    def _take(self, feed: Feed, errand: Errand) -> bool:
-        """What an errand brought; whether any task may have changed."""
-        feed.errand = None
-        if errand.given_up:
-            feed.news = None
+    def _take(self, state: SourceState, job: SourceJob) -> bool:
+        """What an job brought; whether any task may have changed."""
+        state.job = None
+        if job.given_up:
+            state.news = None
             return False
-        if errand.what == _TELL:
-            self._take_told(feed, errand)
+        if job.what == _TELL:
+            self._take_told(state, job)
             return False
-        return self._take_read(feed, errand)
+        return self._take_read(state, job)
 
-    def _take_read(self, feed: Feed, errand: Errand) -> bool:
-        feed.rests_until = monotonic() + min(errand.seconds * REST_TIMES, feed.every)
-        if feed.due < inf and feed.discarded < DISCARDS_MAX:  # it was written to meanwhile
-            feed.discarded += 1
+    def _take_read(self, state: SourceState, job: SourceJob) -> bool:
+        state.rests_until = self._clock.monotonic() + min(job.seconds * REST_TIMES, state.every)
+        if state.due < inf and state.discarded < DISCARDS_MAX:  # it was written to meanwhile
+            state.discarded += 1
             return False
-        feed.discarded = 0
-        if self._keep and not feed.watched:
-            self._watch_feed(feed)  # from now on: what changed since it was read is read again
-            wait = QUIET_SECONDS if feed.watched else feed.every
-            feed.due = min(feed.due, monotonic() + wait)
-        if feed.settled is not None and errand.result == feed.settled:
+        state.discarded = 0
+        if self._keep and not state.watched:
+            self._watch_state(state)  # from now on: what changed since it was read is read again
+            wait = QUIET_SECONDS if state.watched else state.every
+            state.due = min(state.due, self._clock.monotonic() + wait)
+        if state.settled is not None and job.result == state.settled:
             return False  # nothing new: there is nothing to follow
-        feed.settled = None
+        state.settled = None
         try:
-            if errand.error is not None:
-                raise errand.error
-            row = syncing.follow(self._desk, feed.source, errand.result)
+            if job.error is not None:
+                raise job.error
+            assert isinstance(job.result, Found)
+            row = syncing.follow(self._context, state.source, job.result)
         except Exception as error:  # what a source says must not end the daemon
-            self._failed(feed, syncing.explained(error))
+            self._failed(state, syncing.explained(error))
             return False
-        feed.settled = None if row["conflicts"] or row["skipped"] else errand.result
-        self._tell_conflicts(feed, row["conflicts"])
-        if feed.complaints.pop(_READ, None):
-            self._say(f"source {feed.source.name} works again")
-        feed.news = None
+        state.settled = None if row["conflicts"] or row["skipped"] else job.result
+        self._tell_conflicts(state, row["conflicts"])
+        if state.complaints.pop(_READ, None):
+            self._say(f"source {state.source.name} works again")
+        state.news = None
         return True
 
-    def _take_told(self, feed: Feed, errand: Errand) -> None:
-        """What could not be told is told later: with the next change, or after a while."""
-        later = monotonic() + feed.every
-        if errand.error is not None:
-            feed.news, feed.tell_due = None, later
-            self._complain(feed, _TELL, f"cannot be told: {errand.error.message}")
+    def _take_told(self, state: SourceState, job: SourceJob) -> None:
+        """Retry what could not be written back, with the next change or after a while."""
+        later = self._clock.monotonic() + state.every
+        if job.error is not None:
+            state.news, state.tell_due = None, later
+            self._complain(state, _TELL, f"cannot be told: {job.error.message}")
             return
-        feed.tell_due = 0.0
-        failed = errand.result["failed"]
+        state.tell_due = 0.0
+        failed = job.result["failed"] if isinstance(job.result, dict) else []
         if failed:  # the others are told at once all the same
-            feed.retry_at = min(feed.retry_at, later)
-            names = ", ".join(each["id"] for each in failed)
+            state.retry_at = min(state.retry_at, later)
+            names = ", ".join(str(row["id"]) for row in failed)
             text = f"cannot be told of {names}: {failed[0]['message']}"
-            self._complain(feed, _TELL, text)
+            self._complain(state, _TELL, text)
 
-    def _tell_conflicts(self, feed: Feed, conflicts: list[dict[str, Any]]) -> None:
-        texts = [syncing.clash(feed.source, each) for each in conflicts]
+    def _tell_conflicts(self, state: SourceState, conflicts: list[ReasonDocument]) -> None:
+        texts = [syncing.clash(state.source, conflict) for conflict in conflicts]
         for text in texts:
-            if text not in feed.clashes:
+            if text not in state.clashes:
                 self._say(f"warning: {text}")
-        feed.clashes = texts
+        state.clashes = texts
 
-    def _failed(self, feed: Feed, error: FairlaneError) -> None:
-        feed.settled = None
+    def _failed(self, state: SourceState, error: FairlaneError) -> None:
+        state.settled = None
         if self._keep:
-            feed.due = min(feed.due, monotonic() + feed.every)
-        self._complain(feed, _READ, f"cannot be asked: {error.message}")
+            state.due = min(state.due, self._clock.monotonic() + state.every)
+        self._complain(state, _READ, f"cannot be asked: {error.message}")
         with suppress(TryLater):  # a busy store
-            syncing.failed(self._desk, feed.source, error)
+            syncing.failed(self._context, state.source, error)
 
-    def _complain(self, feed: Feed, errand: str, text: str) -> None:
-        if text != feed.complaints.get(errand):
-            feed.complaints[errand] = text
-            self._say(f"warning: source {feed.source.name} {text}")
+    def _complain(self, state: SourceState, job: str, text: str) -> None:
+        if text != state.complaints.get(job):
+            state.complaints[job] = text
+            self._say(f"warning: source {state.source.name} {text}")
 
 
 def _read(source: Configured, halt: Signal) -> Found:
     return syncing.ask(source)
 
 
-def _tell(desk: Desk, source: Configured, tasks: set[str] | None, halt: Signal) -> dict[str, Any]:
-    return telling.tell(desk, source.rule.type, source.where, tasks, halt.is_set)
+def _tell(
+    context: Context, source: Configured, tasks: set[str] | None, halt: Signal
+) -> WrittenDocument:
+    return write_back.tell(context, source.rule.type, source.where, tasks, halt.is_set)

@@ -6,38 +6,43 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from time import monotonic
 
-from fairlane.model.errors import FairlaneError, TryLater
+from fairlane.clock import Clock
+from fairlane.model.errors import FairlaneError, is_environmental
 
 #: Before the loop tries again: twice as long each time.
 AGAIN_SECONDS, AGAIN_MAX_SECONDS = 0.1, 5.0
+#: How long the first turn is tried again.
+START_SECONDS = 10.0
 #: Trouble that was away for so long is said again.
 QUIET_SECONDS = 60.0
-#: Errors of the store that are not those of one attempt.
-_STORE = ("corrupt", "read_only", "store")
 
 
 class Trouble:
     """Counts what goes wrong, and says each thing once as long as it lasts."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(self, say: Callable[[str], None], clock: Clock) -> None:
+        self._say, self._clock = say, clock
         self._seen_at: dict[str, float] = {}  # warning -> when it was met last
         self._unsaid: list[str] = []
         self._met = False
+        self._begun = False  # whether a turn has gone well
+        self._first_at: float | None = None  # when the first turn failed first
         self.pause = 0.0  # seconds before the next turn
 
     def attempt(self, step: Callable[[], object]) -> bool:
-        """Do one step of a turn; whether the next ones make sense. Damage is raised."""
+        """Do one step of a turn; whether the next ones make sense.
+
+        Damage is raised. Before a turn has gone well, so is a bug, and what lasts.
+        """
         try:
             step()
         except Exception as error:
-            if isinstance(error, BrokenPipeError) or _is_damage(error):
+            if isinstance(error, BrokenPipeError) or _is_damage(error) or self._is_hopeless(error):
                 raise
             self._met = True
             self.warn(_words(error))
-            return not is_of_the_place(error)
+            return not is_environmental(error)
         return True
 
     def end_turn(self) -> bool:
@@ -46,7 +51,7 @@ class Trouble:
         if not self._met:
             if self.pause:
                 self._tell("the loop goes on")
-            self.pause = 0.0
+            self.pause, self._begun = 0.0, True
             return True
         self._met = False
         self.pause = min(AGAIN_MAX_SECONDS, max(AGAIN_SECONDS, 2 * self.pause))
@@ -54,11 +59,18 @@ class Trouble:
 
     def warn(self, message: str) -> None:
         """Say it, unless it was said and has lasted since."""
-        now = monotonic()
+        now = self._clock.monotonic()
         before = self._seen_at.get(message)
         self._seen_at[message] = now
         if before is None or now - before > QUIET_SECONDS:
             self._tell(f"warning: {message}")
+
+    def _is_hopeless(self, error: Exception) -> bool:
+        """Whether the loop has not come up, and would not by waiting."""
+        now = self._clock.monotonic()
+        self._first_at = now if self._first_at is None else self._first_at
+        lasts = now - self._first_at >= START_SECONDS
+        return not self._begun and (lasts or not is_environmental(error))
 
     def _tell(self, message: str) -> None:
         self._unsaid.append(message)
@@ -69,12 +81,6 @@ class Trouble:
             while self._unsaid:
                 self._say(self._unsaid[0])
                 del self._unsaid[0]
-
-
-def is_of_the_place(error: Exception) -> bool:
-    """Whether it is the machine's or the store's, not that of what was being done."""
-    code = error.error_code if isinstance(error, FairlaneError) else ""
-    return isinstance(error, OSError | TryLater) or code in _STORE
 
 
 def _is_damage(error: Exception) -> bool:

@@ -1,24 +1,26 @@
-"""Executor: the seam between a lease and a process."""
+"""Executor: the port between a lease and whatever runs its agent."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from types import NoneType
-from typing import Any, Protocol
+from typing import Protocol
 
-from fairlane.executors.runfiles import Damaged
 from fairlane.model.amounts import LINE_MAX
 from fairlane.model.record import dataclass
+
+#: What an attempt prints.
+STREAMS = ("stdout", "stderr")
 
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """What a runner starts when it has said how its attempt ended, unless somebody watches."""
+    """A command that runs when an attempt has ended, unless a daemon watches it."""
 
     argv: tuple[str, ...]
-    unless: Path  # nobody watches where nobody has a lock on this file
+    unless: Path  # a daemon holds a lock on this file
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +45,26 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A process that owns an attempt, told apart from a later one of the same number."""
+    """One attempt as its executor finds it again: the run folder, and a text of the executor's own.
 
-    pid: int
-    pid_started: str
+    The store keeps the text (`Attempt.handle`). Without it the run folder alone tells.
+    """
+
+    run: Path
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How an attempt's process ended."""
+    """How an attempt ended."""
 
     exit_code: int | None = None
     signal: int | None = None
     launch_error: str = ""
     errno: int = 0  # of the launch error
-    environment: bool = False  # whatever its number, the launch error is not the agent's
+    environment: bool = False  # the launch error is not the agent's, whatever its number
     stopped: str = ""  # why it was stopped: stop, timeout, silence, grace
-    final: bool = False  # a final record was seen
+    final: bool = False  # it printed a final record
     record: str = ""  # the last one, if it is short
     cut: bool = False  # a full disk has cost the log a part, perhaps that record
     dropped: int = 0  # bytes of output
@@ -67,39 +72,103 @@ class Exit:
     ended_at: int = 0
     damage: str = ""  # what is wrong with the run folder; then nothing else is known
 
-    @classmethod
-    def of(cls, document: dict[str, Any]) -> Exit:
-        """From what the runner wrote; what it did not say is empty."""
-        known = {name: document[name] for name in _SORTS if name in document}
-        for name, value in known.items():
-            if type(value) not in _SORTS[name]:
-                raise Damaged(f"exit.json: {name} is {value!r:.60}")
-        return cls(**known)
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The attempt runs."""
 
 
-#: The types that the runner writes.
-_SORTS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("exit_code", "signal"), (int, NoneType)),
-    **dict.fromkeys(("launch_error", "stopped", "record"), (str,)),
-    **dict.fromkeys(("errno", "dropped", "started_at", "ended_at"), (int,)),
-    **dict.fromkeys(("final", "environment", "cut"), (bool,)),
-}
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The attempt has ended, and its result waits in the run folder."""
+
+    exit: Exit
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Nothing runs, and there is no result: it was killed, or never started."""
+
+
+State = Running | Ended | Gone
+
+
+class Watch(Protocol):
+    """Becomes ready when its attempt has ended; `Clock.wait` waits for it, among other things.
+
+    An executor without a descriptor of its own gives a `fairlane.clock.Waker`, and sets it.
+    """
+
+    def fileno(self) -> int:
+        """A descriptor that is readable when the attempt has ended."""
+
+    def close(self) -> None:
+        """Release the descriptor."""
 
 
 class Executor(Protocol):
-    """Three verbs, and two for whoever launches often."""
+    """Starts attempts, finds them again, stops them, and reads what they print.
+
+    An attempt survives the process that launched it. Every method works in any process of this
+    host, with what `launch` left in the run folder and, where there is one, the handle's text.
+    """
 
     def launch(self, orders: Orders) -> Handle:
-        """Start it; durable enough to be adopted from its folder alone."""
+        """Start an attempt; from its run folder alone another process can adopt it."""
 
-    def adopt(self, folder: Path) -> Handle | None:
-        """The process that owns this run folder, if it lives."""
+    def poll(self, handle: Handle) -> State:
+        """Whether it runs, has ended with a result, or is gone. Does not wait."""
+
+    def watch(self, handle: Handle) -> Watch | None:
+        """A watch on its end; None: it does not run any more, so `poll` tells what became of it."""
 
     def stop(self, handle: Handle) -> None:
-        """Ask for its stop; the runner climbs the ladder and leaves nothing behind."""
+        """Ask it to stop, in steps up to a kill. Does not wait; `poll` tells when it has ended."""
+
+    def adopt(self, run: Path) -> Handle | None:
+        """The attempt of this run folder, if it runs."""
+
+    def revoke(self, run: Path) -> None:
+        """An attempt of this run folder that has not shown itself yet never starts its agent."""
+
+    def clean_up(self, run: Path) -> None:
+        """The attempt is gone: kill whatever it left behind."""
+
+    def output(self, run: Path, stream: str, offset: int, limit: int) -> bytes:
+        """At most `limit` bytes that it printed, from a byte on; empty: there is no more yet."""
+
+    def output_size(self, run: Path, stream: str) -> int:
+        """How many bytes it has printed; 0 where they cannot be read."""
 
     def warm_up(self) -> None:
-        """Prepare for the next launch, where that makes it quicker."""
+        """More launches follow: prepare for the next one, where that makes it quicker."""
 
     def close(self) -> None:
-        """No more launches; what was prepared is undone."""
+        """No more launches follow: undo what was prepared. Attempts go on."""
+
+
+#: Keys and tokens of well-known shape.
+BUILT_IN = (
+    r"sk-[A-Za-z0-9_-]{16,}",
+    r"gh[pousr]_[A-Za-z0-9]{20,}",
+    r"github_pat_[A-Za-z0-9_]{20,}",
+    r"glpat-[A-Za-z0-9_-]{16,}",
+    r"AKIA[0-9A-Z]{16}",
+    r"AIza[0-9A-Za-z_-]{30,}",
+    r"xox[abposr]-[A-Za-z0-9-]{10,}",
+    r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    r"(?i:bearer) [A-Za-z0-9._~+/-]{16,}=*",
+)
+_SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")
+#: A value that is shorter says too little to be looked for.
+_VALUE_MIN = 6
+
+
+def patterns(own: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
+    """The built-in ones, the user's own, and the values of variables that are named as secrets."""
+    values = [
+        re.escape(value)
+        for name, value in sorted(env.items())
+        if _SECRET_NAME.search(name) and len(value) >= _VALUE_MIN
+    ]
+    return (*values, *own, *BUILT_IN)

@@ -10,153 +10,104 @@ import subprocess
 import sys
 import threading
 from dataclasses import asdict
+from io import FileIO
 from pathlib import Path
-from typing import Any
+from types import NoneType
 
 from fairlane.executors import runner
-from fairlane.executors.base import Exit, Handle, Orders
-from fairlane.executors.runfiles import Damaged, append, damage_of, read_record
+from fairlane.executors.base import STREAMS, Ended, Exit, Gone, Handle, Orders, Running, State
+from fairlane.executors.runfiles import Damaged, append, damage_of, read_part, read_record, size
 
-_CALL = "import runner; sys.exit(runner.main())"
-_FOLDER = str(Path(runner.__file__).parents[1])
-_CODE = f"import sys; sys.path.append({_FOLDER!r}); {_CALL}"
-#: The command line of a runner: imported, not run as a script, so that it is compiled once.
-RUN = (sys.executable, "-I", "-S", "-c", _CODE)
-
-
+#: The end of every runner's command line.
+CALL = "import runner; sys.exit(runner.main())"
 #: Numbers of processes are smaller on every kernel.
 _PID_MAX = 1 << 22
-#: Runners that this process started, until they are reaped.
-_children: set[int] = set()
+#: The types of the fields of `exit.json`.
+_EXIT_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("exit_code", "signal"), (int, NoneType)),
+    **dict.fromkeys(("launch_error", "stopped", "record"), (str,)),
+    **dict.fromkeys(("errno", "dropped", "started_at", "ended_at"), (int,)),
+    **dict.fromkeys(("final", "environment", "cut"), (bool,)),
+}
+
+#: A process: its number, and what tells it from a later one of the same number.
+Process = tuple[int, str]
 
 
-class ProcessExecutor:
-    """The default: agents are processes of this machine."""
-
-    def __init__(self, warm: bool = False) -> None:
-        self._warm = warm  # whether the next runner is started before it is needed
-        self._spare: subprocess.Popen[bytes] | None = None
-        self._turn = threading.Lock()
-
-    def launch(self, orders: Orders) -> Handle:
-        """Give a runner its orders, through a pipe."""
-        with self._turn:
-            process, self._spare = self._spare, None
-        if process is None or process.poll() is not None:
-            process = _new_runner()
-        started = runner.process_started(process.pid) or ""
-        assert process.stdin is not None
-        with contextlib.suppress(BrokenPipeError), process.stdin:
-            process.stdin.write(spoken(orders))
-        process.returncode = 0  # it is reaped by `reap`, not by this object
-        _children.add(process.pid)
-        self.warm_up()
-        return Handle(process.pid, started)
-
-    def warm_up(self) -> None:
-        """Have a runner wait for the next orders; it ends when nobody can give it any."""
-        with self._turn, contextlib.suppress(OSError):  # the next launch says what is missing
-            if self._warm and self._spare is None:
-                self._spare = _new_runner()
-
-    def close(self) -> None:
-        """The runner that waits is sent away."""
-        with self._turn:
-            if self._spare is not None and self._spare.stdin is not None:
-                self._spare.stdin.close()
-                self._spare.wait()
-            self._spare, self._warm = None, False
-
-    def adopt(self, folder: Path) -> Handle | None:
-        """The runner of this folder, if it lives."""
-        return owner_of(folder)
-
-    def stop(self, handle: Handle) -> None:
-        """Ask the runner; one that is gone has nothing left to stop."""
-        if not is_dead(handle.pid, handle.pid_started):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(handle.pid, signal.SIGTERM)
+def is_alive(process: Process) -> bool:
+    """Whether this very process runs (a zombie does not)."""
+    pid, started = process
+    return runner.process_started(pid) == started
 
 
-def _new_runner() -> subprocess.Popen[bytes]:
-    # The mark of an attempt that starts another one would have that swept away with itself.
-    env = {name: value for name, value in os.environ.items() if name != runner.MARK}
-    return subprocess.Popen(
-        RUN, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        cwd="/", start_new_session=True, close_fds=True, env=env,
-    )  # fmt: skip
-
-
-def spoken(orders: Orders, **more: object) -> bytes:
-    """Orders as a runner takes them."""
-    told = asdict(orders) | {
-        "env": dict(orders.env) | {runner.MARK: str(orders.folder)},
-        "folder": str(orders.folder),
-        "cwd": str(orders.cwd),
-        "marker": str(orders.folder),
-    }
-    if orders.after is not None:
-        told["after"] = {"argv": orders.after.argv, "unless": str(orders.after.unless)}
-    return json.dumps(told | more).encode()
-
-
-def owner_of(folder: Path) -> Handle | None:
+def owner_of(run: Path) -> Process | None:
     """The runner that has shown itself in this folder, if it lives."""
     try:
-        told = _runner_of(folder)
+        owner, _ = _processes(run)
     except OSError:  # `exit_of` says what is wrong
         return None
-    if "pid" not in told or is_dead(told["pid"], told.get("pid_started")):
+    if owner is None or not is_alive(owner):
         return None
-    if not _is_runner(told["pid"]):  # an agent has written this; it would be stopped some day
-        return None
-    return Handle(told["pid"], told["pid_started"])
+    # An agent could have named a stranger here, who would be stopped some day.
+    return owner if os.fsencode(CALL) in _of_process(owner[0], "cmdline") else None
 
 
-def exit_of(folder: Path) -> Exit | None:
-    """How the attempt of this folder ended; None: its runner did not say."""
+def exit_of(run: Path, *, dead: bool = False) -> Exit | None:
+    """How the attempt of this folder ended; None: its runner has not said so.
+
+    `dead`: the runner does not run, so what is wrong with its other record counts too.
+    """
     try:
-        told = read_record(folder / "exit.json")
-        if told is None:
-            _runner_of(folder)  # one that cannot be read is never adopted, so nobody waits for it
-        return None if told is None else Exit.of(told)
+        record = read_record(run / "exit.json")
+        if record is None and dead:
+            _processes(run)
+        return None if record is None else _exit(record)
     except FileNotFoundError:
         return None
     except OSError as error:
         return Exit(damage=damage_of(error))
 
 
-def revoke(folder: Path) -> None:
-    """A runner that has not shown itself yet starts nothing; one that has can be adopted."""
+def kill_left_over(run: Path) -> None:
+    """A runner died before its agent: kill the agent, and whatever carries the run's mark."""
+    agent: Process | None = None
     with contextlib.suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        append(folder / runner.REVOKED, "")
-
-
-def clean_up(folder: Path) -> None:
-    """A runner died before its agent: nothing of the agent stays behind."""
-    told: dict[str, Any] = {}
-    with contextlib.suppress(OSError):
-        told = _runner_of(folder)
-    group = told.get("agent_pid")
-    dead = group is None or is_dead(group, told.get("agent_started"))
-    if group is not None and not dead and _is_agent(group, folder):
+        _, agent = _processes(run)
+    if agent is not None and is_alive(agent) and _has_mark(agent[0], run):
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
-    for pid in runner.marked(str(folder)):
+            os.killpg(agent[0], signal.SIGKILL)
+    for pid in runner.marked(str(run)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
 
 
-def _is_runner(pid: int) -> bool:
-    """Whether this process is a runner, by its command line."""
-    return os.fsencode(_CALL) in _of_process(pid, "cmdline")
+def _exit(record: dict[str, object]) -> Exit:
+    """From what the runner wrote; what it did not say is empty."""
+    for name, types in _EXIT_TYPES.items():
+        if name in record and type(record[name]) not in types:
+            raise Damaged(f"exit.json: {name} is {record[name]!r:.60}")
+    return Exit(**{name: record[name] for name in _EXIT_TYPES if name in record})  # type: ignore[arg-type]
 
 
-def _is_agent(pid: int, folder: Path) -> bool:
+def _processes(run: Path) -> tuple[Process | None, Process | None]:
+    """The runner and its agent, as far as `runner.json` names them."""
+    record = read_record(run / "runner.json") or {}
+    return _process(record, "pid", "pid_started"), _process(record, "agent_pid", "agent_started")
+
+
+def _process(record: dict[str, object], number: str, start: str) -> Process | None:
+    pid, started = record.get(number), record.get(start)
+    if pid is not None and (type(pid) is not int or not 1 < pid <= _PID_MAX):
+        raise Damaged(f"runner.json: {number} is {pid!r:.60}")  # 1, 0 and -1 name everybody
+    if not isinstance(started, str | None):
+        raise Damaged(f"runner.json: {start} is {started!r:.60}")
+    return None if pid is None or started is None else (pid, started)
+
+
+def _has_mark(pid: int, run: Path) -> bool:
     """Whether this process has the mark of the run; one whose environment is empty may have had."""
     variables = _of_process(pid, "environ").split(b"\0")
-    return variables == [b""] or os.fsencode(f"{runner.MARK}={folder}") in variables
+    return variables == [b""] or os.fsencode(f"{runner.MARK}={run}") in variables
 
 
 def _of_process(pid: int, what: str) -> bytes:
@@ -166,33 +117,163 @@ def _of_process(pid: int, what: str) -> bytes:
         return b""
 
 
-def reap() -> None:
-    """Take leave of runners that were children of this process, and of nobody else's children."""
+_FOLDER = str(Path(runner.__file__).parents[1])
+#: The command line of a runner: imported, not run as a script, so that it is compiled once.
+RUN = (sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({_FOLDER!r}); {CALL}")
+#: A runner that waits for its orders, and what tells it from a later process of its number.
+Runner = tuple[subprocess.Popen[bytes], str]
+#: Runners that this process started, until they are reaped.
+_children: set[int] = set()
+
+
+class ProcessExecutor:
+    """The default: agents are processes of this machine."""
+
+    def __init__(self) -> None:
+        self._warm = False  # whether the next runner is started before it is needed
+        self._spare: Runner | None = None
+        self._turn = threading.Lock()
+
+    def launch(self, orders: Orders) -> Handle:
+        """Give a runner its orders, through a pipe."""
+        _reap()
+        with self._turn:
+            spare, self._spare = self._spare, None
+        if spare is None or spare[0].poll() is not None:
+            spare = _new_runner()
+        process, started = spare
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), process.stdin:
+            process.stdin.write(orders_text(orders))
+        process.returncode = 0  # `_reap` reaps it, not this object
+        _children.add(process.pid)
+        self._prepare()
+        return _handle(orders.folder, (process.pid, started))
+
+    def poll(self, handle: Handle) -> State:
+        """The result, if the runner has written it; else whether the runner lives."""
+        ended = exit_of(handle.run)
+        if ended is None and self._process(handle) is not None:
+            return Running()
+        _reap()
+        ended = ended or exit_of(handle.run, dead=True)  # it may have ended meanwhile
+        return Gone() if ended is None else Ended(ended)
+
+    def watch(self, handle: Handle) -> FileIO | None:
+        """A descriptor of the runner."""
+        process = self._process(handle)
+        if process is None:
+            return None
+        try:
+            watch = os.fdopen(os.pidfd_open(process[0]), "rb", buffering=0)
+        except ProcessLookupError:
+            return None
+        if is_alive(process):
+            return watch
+        watch.close()  # it may be of another process with the same number
+        return None
+
+    def stop(self, handle: Handle) -> None:
+        """Ask the runner, which stops its agent step by step and leaves nothing behind."""
+        process = self.watch(handle)
+        if process is not None:
+            with process, contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(process.fileno(), signal.SIGTERM)
+
+    def adopt(self, run: Path) -> Handle | None:
+        """The runner of this folder, if it lives."""
+        owner = owner_of(run)
+        return None if owner is None else _handle(run, owner)
+
+    def revoke(self, run: Path) -> None:
+        """Leave a file that a runner looks for before it starts its agent."""
+        with contextlib.suppress(OSError):
+            run.mkdir(mode=0o700, parents=True, exist_ok=True)
+            append(run / runner.REVOKED, "")
+
+    def clean_up(self, run: Path) -> None:
+        """Kill what a dead runner has left behind."""
+        kill_left_over(run)
+
+    def output(self, run: Path, stream: str, offset: int, limit: int) -> bytes:
+        """A part of a log in the run folder."""
+        return read_part(_log(run, stream), offset, limit)
+
+    def output_size(self, run: Path, stream: str) -> int:
+        """The size of a log in the run folder."""
+        return size(_log(run, stream))
+
+    def warm_up(self) -> None:
+        """Start the next runner early; it ends by itself when this process does."""
+        self._warm = True
+        self._prepare()
+
+    def close(self) -> None:
+        """Send the waiting runner away."""
+        with self._turn:
+            if self._spare is not None:
+                self._spare[0].communicate()
+            self._spare, self._warm = None, False
+
+    def _prepare(self) -> None:
+        with self._turn, contextlib.suppress(OSError):  # the next launch says what is missing
+            if self._warm and self._spare is None:
+                self._spare = _new_runner()
+
+    def _process(self, handle: Handle) -> Process | None:
+        """The runner, if it lives; where the handle does not name it, its run folder does."""
+        if not handle.text:
+            return owner_of(handle.run)
+        number, _, started = handle.text.partition(" ")
+        process = (int(number), started) if number.isdecimal() else None
+        return process if process is not None and is_alive(process) else None
+
+
+def orders_text(orders: Orders, **more: object) -> bytes:
+    """Orders as a runner takes them."""
+    document = asdict(orders) | {
+        "env": dict(orders.env) | {runner.MARK: str(orders.folder)},
+        "folder": str(orders.folder),
+        "cwd": str(orders.cwd),
+        "marker": str(orders.folder),
+    }
+    if orders.after is not None:
+        document["after"] = {"argv": orders.after.argv, "unless": str(orders.after.unless)}
+    return json.dumps(document | more).encode()
+
+
+def _handle(run: Path, process: Process) -> Handle:
+    return Handle(run, f"{process[0]} {process[1]}")
+
+
+def _log(run: Path, stream: str) -> Path:
+    assert stream in STREAMS, stream
+    return run / f"{stream}.log"
+
+
+def _new_runner() -> Runner:
+    # The mark of an attempt that starts another one would have that swept away with itself.
+    env = {name: value for name, value in os.environ.items() if name != runner.MARK}
+    # Delay a stop until the runner handles it.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        process = subprocess.Popen(
+            RUN, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd="/", start_new_session=True, close_fds=True, env=env,
+        )  # fmt: skip
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    try:
+        return process, runner.process_started(process.pid) or ""
+    except OSError:
+        process.communicate()  # it gets no orders, and ends
+        raise
+
+
+def _reap() -> None:
+    """Reap ended runners that are children of this process; leave other children alone."""
     for pid in tuple(_children):
         with contextlib.suppress(ChildProcessError):
             if not os.waitpid(pid, os.WNOHANG)[0]:
                 continue
         _children.discard(pid)
-
-
-def is_dead(pid: int, started: str | None) -> bool:
-    """Whether this very process is gone (a zombie is)."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return True
-    fields = text.rpartition(")")[2].split()
-    return fields[0] in "ZX" or fields[19] != started
-
-
-def _runner_of(folder: Path) -> dict[str, Any]:
-    """What the runner says of itself and its agent; empty: nothing yet."""
-    told = read_record(folder / "runner.json") or {}
-    for name in ("pid", "agent_pid"):
-        value = told.get(name, 2)
-        if type(value) is not int or not 1 < value <= _PID_MAX:  # 1, 0 and -1 name everybody
-            raise Damaged(f"runner.json: {name} is {value!r:.60}")
-    for name in ("pid_started", "agent_started"):
-        if not isinstance(told.get(name), str | None):
-            raise Damaged(f"runner.json: {name} is {told[name]!r:.60}")
-    return told

@@ -1,4 +1,4 @@
-"""Run folders: agents can change what lies there, so only regular files are used, and no links."""
+"""Run folders, which agents can change: read regular files only, no links; follow the output."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
+from fairlane.executors.base import Executor
 from fairlane.model.amounts import LINE_MAX
 
 #: Most bytes of `exit.json` and `runner.json`.
 RECORD_MAX = 1 << 20
-#: How much of a log is read at once.
-CHUNK = 1 << 20
 
 _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 #: This process has too many files open, or no memory.
@@ -49,17 +48,25 @@ def size(path: Path) -> int:
         return 0
 
 
-def tail(path: Path, most: int) -> bytes:
-    """The end of a file; nothing where it cannot be read."""
+def read_part(path: Path, offset: int, limit: int) -> bytes:
+    """At most `limit` bytes of a file from a byte on; empty where there is no such file."""
     try:
         with opened(path) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - most))
-            return file.read(most)
+            file.seek(offset)
+            return file.read(limit)
+    except FileNotFoundError:
+        return b""
+
+
+def tail(path: Path, limit: int) -> bytes:
+    """The end of a file; empty where it cannot be read."""
+    try:
+        return read_part(path, max(0, size(path) - limit), limit)
     except OSError:
         return b""
 
 
-def read_record(path: Path) -> dict[str, Any] | None:
+def read_record(path: Path) -> dict[str, object] | None:
     """A small JSON object; None: there is no such file."""
     try:
         with opened(path) as file:
@@ -103,57 +110,67 @@ def put(path: Path, text: str) -> None:
 def _open(path: Path, flags: int) -> int:
     try:
         with _inside(path.parent) as folder:
-            found = os.open(path.name, flags | _SAFE, 0o600, dir_fd=folder)
+            file = os.open(path.name, flags | _SAFE, 0o600, dir_fd=folder)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise Damaged(f"{path.name} is a symbolic link") from error
         if error.errno in (errno.ENXIO, errno.EISDIR):  # nobody reads this pipe; a folder
             raise Damaged(f"{path.name} is no regular file") from error
         raise
-    if not stat.S_ISREG(os.fstat(found).st_mode):
-        os.close(found)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
         raise Damaged(f"{path.name} is no regular file")
-    return found
+    return file
 
 
 @contextmanager
 def _inside(folder: Path) -> Iterator[int]:
     """A descriptor of a run folder; neither it nor the folder of its task may be a link."""
-    held = os.open(folder.parents[1], _FOLDER)
+    descriptor = os.open(folder.parents[1], _FOLDER)
     try:
         for name in folder.parts[-2:]:
             try:
-                below = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=held)
+                below = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
             except NotADirectoryError as error:
                 raise Damaged(f"{folder} is a symbolic link, or no folder") from error
-            os.close(held)
-            held = below
-        yield held
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor
     finally:
-        os.close(held)
+        os.close(descriptor)
+
+
+#: How much is read at once.
+CHUNK = 1 << 20
+
+
+def end_of(executor: Executor, run: Path, stream: str, limit: int) -> bytes:
+    """The last bytes of a stream; empty where it cannot be read."""
+    offset = max(0, executor.output_size(run, stream) - limit)
+    try:
+        return executor.output(run, stream, offset, limit)
+    except OSError:
+        return b""
 
 
 class Lines:
-    """The lines of a log as it grows, in bounded memory; one longer than `most` is skipped."""
+    """The lines of a stream as it grows, in bounded memory; one longer than `most` is skipped."""
 
-    def __init__(self, path: Path, most: int = LINE_MAX) -> None:
-        self._path, self._most = path, most
-        self._at = 0  # how far the file was read
+    def __init__(
+        self, executor: Executor, run: Path, stream: str = "stdout", most: int = LINE_MAX
+    ) -> None:
+        self._executor, self._run, self._stream, self._most = executor, run, stream, most
+        self._at = 0  # how far the stream was read
         self._part = b""  # of a line whose end has not come
         self._skips = False  # whether that line is too long
 
     def unread(self) -> int:
         """How many bytes there are more."""
-        return max(0, size(self._path) - self._at)
+        return max(0, self._executor.output_size(self._run, self._stream) - self._at)
 
     def more(self, room: int) -> list[str]:
-        """What is new, from at most so many bytes."""
-        try:
-            with opened(self._path) as file:
-                file.seek(self._at)
-                data = file.read(room)
-        except FileNotFoundError:
-            return []
+        """The whole lines of the next bytes, of at most `room`."""
+        data = self._executor.output(self._run, self._stream, self._at, room)
         self._at += len(data)
         whole, end, rest = data.rpartition(b"\n")
         if not end:

@@ -6,20 +6,18 @@ import contextlib
 import os
 import subprocess
 from pathlib import Path
-from threading import Event as Signal
 
-from fairlane.executors.base import Handle, Orders
-from fairlane.executors.process import RUN, ProcessExecutor, exit_of, spoken
-from fairlane.model.errors import FairlaneError, Shortage, told_in
+from fairlane.clock import poll
+from fairlane.executors.base import Gone, Handle, Orders
+from fairlane.executors.process import RUN, ProcessExecutor, orders_text
+from fairlane.model.errors import FairlaneError, Shortage, shortage_in
 
 _SECONDS_MAX = 10.0
+_STEP_SECONDS = 0.02
 
 
-class TmuxExecutor:
+class TmuxExecutor(ProcessExecutor):
     """The runner of an attempt lives in a session `fairlane-<task>-<attempt>`."""
-
-    def __init__(self, warm: bool = False) -> None:
-        self._process = ProcessExecutor()
 
     def launch(self, orders: Orders) -> Handle:
         """Start a session; the runner gets its orders through a named pipe, which is then gone."""
@@ -33,49 +31,32 @@ class TmuxExecutor:
             raise FairlaneError("tmux is not installed", "Install it, or use `process`.") from error
         except subprocess.CalledProcessError as error:
             said = error.stderr.decode(errors="replace").strip()
-            if told_in(said):
-                raise Shortage(f"tmux: {told_in(said)}") from error
+            if shortage_in(said):
+                raise Shortage(f"tmux: {shortage_in(said)}") from error
             raise FairlaneError(f"tmux: {said}", "Is a session of this name left over?") from error
-        _give(pipe, spoken(orders, echo=True))
-        return self._wait(orders.folder)
+        data = orders_text(orders, echo=True)
+        poll(lambda: _write(pipe, data), _SECONDS_MAX, _STEP_SECONDS)
+        if not poll(lambda: self._has_started(orders.folder), _SECONDS_MAX, _STEP_SECONDS):
+            raise FairlaneError("the runner did not come up in its tmux session")
+        return self.adopt(orders.folder) or Handle(orders.folder)
 
-    def adopt(self, folder: Path) -> Handle | None:
-        """The runner of this folder, if it lives."""
-        return self._process.adopt(folder)
-
-    def stop(self, handle: Handle) -> None:
-        """Ask the runner."""
-        self._process.stop(handle)
+    def _has_started(self, run: Path) -> bool:
+        """Whether the runner has its orders, or has ended."""
+        return (run / "runner.json").exists() or self.poll(Handle(run)) != Gone()
 
     def warm_up(self) -> None:
         """Sessions are made when they are needed."""
 
-    def close(self) -> None:
-        """Nothing waits."""
 
-    def _wait(self, folder: Path) -> Handle:
-        """The runner says who it is as soon as it has its orders."""
-        pause = Signal()
-        for _ in range(int(_SECONDS_MAX / 0.02)):
-            handle = self.adopt(folder)
-            if handle is not None or exit_of(folder) is not None:
-                return handle or Handle(0, "")
-            pause.wait(0.02)
-        raise FairlaneError("the runner did not come up in its tmux session")
-
-
-def _give(pipe: Path, data: bytes) -> None:
-    """Write when the other side reads; not for ever."""
-    pause = Signal()
-    for _ in range(int(_SECONDS_MAX / 0.02)):
-        try:
-            held = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-        except FileNotFoundError:
-            return
-        except OSError:  # nobody reads yet
-            pause.wait(0.02)
-            continue
-        os.set_blocking(held, True)
-        with contextlib.suppress(BrokenPipeError), os.fdopen(held, "wb") as stream:
-            stream.write(data)
-        return
+def _write(pipe: Path, data: bytes) -> bool:
+    """Write when the other side reads."""
+    try:
+        descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return True
+    except OSError:  # nobody reads yet
+        return False
+    os.set_blocking(descriptor, True)
+    with contextlib.suppress(BrokenPipeError), os.fdopen(descriptor, "wb") as stream:
+        stream.write(data)
+    return True

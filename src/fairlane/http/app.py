@@ -1,8 +1,8 @@
-"""The application: the API, the door to the page, health and metrics, behind the guard."""
+"""The application: the API, login, health and metrics, behind the guard."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,25 +11,21 @@ from typing import Any
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fairlane.app.office import Office
-from fairlane.http import badges
-from fairlane.http.answers import Answer, HttpError, answer, answer_error
-from fairlane.http.bodies import Gone
-from fairlane.http.door import Door
-from fairlane.http.guard import Guard, refusal
+from fairlane.app.shared_queue import SharedQueue
+from fairlane.http import identity
+from fairlane.http.guard import AllowedHosts, Guard
+from fairlane.http.messages import Answer, Gone, HttpError, answer, answer_error
 from fairlane.http.metrics import Metrics
 from fairlane.http.openapi import openapi
-from fairlane.http.places import Places
-from fairlane.http.routes import PREFIX, Call, Routes, add_operations, unless_gone
-from fairlane.http.sessions import Sessions
+from fairlane.http.routes import PREFIX, Call, Endpoint, Routes, add_operations, unless_gone
+from fairlane.http.sessions import Login, Sessions
 from fairlane.http.streams import Streams
 from fairlane.model.errors import TryLater
 from fairlane.model.instant import Instant
-from fairlane.service.reports import events
+from fairlane.service.reports import listing
 
 #: Something that must be entered while it is served.
-Running = Callable[[], AbstractAsyncContextManager[Any]]
-Endpoint = Callable[[Scope], Awaitable[Answer]]
+Running = Callable[[], AbstractAsyncContextManager[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +42,27 @@ class Served:
     """What is served where; `mount` adds what this package does not know."""
 
     def __init__(
-        self, office: Office, home: Path, token: str, now: Callable[[], Instant], bound: Bound
+        self, queue: SharedQueue, home: Path, token: str, now: Callable[[], Instant], bound: Bound
     ) -> None:
-        self.office, self._token = office, token
-        self.streams = Streams(office)
+        self.queue, self._token = queue, token
+        self.streams = Streams(queue)
         self.sessions = Sessions(home, now)
-        self._door = Door(self.sessions, f"fairlane-{bound.port}", bound.secure)
-        self._metrics = Metrics(office, self.streams, now)
+        self._login = Login(self.sessions, f"fairlane-{bound.port}", bound.secure)
+        self._metrics = Metrics(queue, self.streams, now)
         self._running: list[Running] = [self._metrics.running]
-        self._told: list[Callable[[], None]] = []
+        self._on_ready: list[Callable[[], None]] = []
         self._mounts: dict[str, ASGIApp] = {}
         self._exact: dict[str, tuple[str, Endpoint]] = {
             "/healthz": ("GET", self._lives),
             "/readyz": ("GET", self._is_ready),
             "/metrics": ("GET", self._metrics.answer),
-            "/open": ("GET", self._door.open),
-            "/logout": ("POST", self._door.leave),
+            "/open": ("GET", self._login.open),
+            "/logout": ("POST", self._login.leave),
         }
-        self._routes = self._api()
+        self._routes = self._all_routes()
         self._lifespan = Router(lifespan=self._serve)
-        places = Places(bound.host, bound.port, bound.names)
-        guard = Guard(self._front, token, places, self.sessions, self._door.cookie)
+        allowed = AllowedHosts(bound.host, bound.port, bound.names)
+        guard = Guard(self._front, token, allowed, self.sessions, self._login.cookie)
         #: What a server runs.
         self.app: ASGIApp = self._metrics.counting(guard)
 
@@ -76,11 +72,9 @@ class Served:
         if running is not None:
             self._running.append(running)
 
-    async def ask(
-        self, name: str, arguments: Mapping[str, Any], scope: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
-        """The answer of an operation to whoever sent this request; for what is mounted."""
-        asked = badges.ask_as(self.office, name, arguments, scope)
+    async def ask(self, name: str, arguments: Mapping[str, object], scope: Scope) -> Any:
+        """The answer of an operation to the caller of this request; for mounted applications."""
+        asked = identity.ask_as(self.queue, name, arguments, scope)
         if "wait" not in arguments:
             return await asked
         try:
@@ -90,9 +84,9 @@ class Served:
 
     def when_ready(self, tell: Callable[[], None]) -> None:
         """Call this when it can answer."""
-        self._told.append(tell)
+        self._on_ready.append(tell)
 
-    def _api(self) -> Routes:
+    def _all_routes(self) -> Routes:
         routes = Routes()
         document: list[Answer] = []
 
@@ -102,31 +96,32 @@ class Served:
             return document[0]
 
         async def give_token(call: Call) -> Answer:
-            badges.refuse_attempts(call.scope)
-            lease = call.places["lease"]
-            return answer(await badges.give_token(self.office, self._token, lease))
+            identity.refuse_attempts(call.scope)
+            lease = call.parameters["lease"]
+            return answer(await identity.give_token(self.queue, self._token, lease))
 
         async def give_link(call: Call) -> Answer:
-            badges.refuse_attempts(call.scope)
-            return self._door.link()
+            identity.refuse_attempts(call.scope)
+            return self._login.link()
 
-        routes.add("GET", "/openapi.json", describe)
-        routes.add("POST", "/leases/{lease}/token", give_token)
-        routes.add("POST", "/links", give_link)
-        add_operations(routes, self.office, self.streams)
+        for path, (method, endpoint) in self._exact.items():
+            routes.add(method, path, endpoint)
+        routes.add("GET", f"{PREFIX}/openapi.json", describe)
+        routes.add("POST", f"{PREFIX}/leases/{{lease}}/token", give_token)
+        routes.add("POST", f"{PREFIX}/links", give_link)
+        add_operations(routes, self.queue, self.streams)
         return routes
 
     async def _front(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Whoever is responsible for a path."""
+        """Dispatch a request to the API or a mounted application."""
         if scope["type"] == "lifespan":
             await self._lifespan(scope, receive, send)
             return
         path = scope["path"]
         mounted = next((p for p in self._mounts if p and (path + "/").startswith(p + "/")), "")
-        if path.startswith(PREFIX + "/") and scope["type"] == "http":
+        ours = path.startswith(PREFIX + "/") or path in self._exact
+        if ours and scope["type"] == "http":
             await self._routes(scope, receive, send)
-        elif path in self._exact and scope["type"] == "http":
-            await self._exactly(scope, receive, send)
         elif mounted in self._mounts:
             scope["fairlane.route"], scope["fairlane.receive"] = mounted or "/", receive
             app = self._mounts[mounted]
@@ -142,41 +137,26 @@ class Served:
             await receive()
             await send({"type": "websocket.close", "code": 1000})
 
-    async def _exactly(self, scope: Scope, receive: Receive, send: Send) -> None:
-        method, endpoint = self._exact[scope["path"]]
-        scope["fairlane.route"] = scope["path"]
-        allowed = (method, "HEAD") if method == "GET" else (method,)
-        try:
-            if scope["method"] in allowed:
-                found = await endpoint(scope)
-            else:
-                allow = [(b"allow", ", ".join(allowed).encode())]
-                shown = f"{scope['method'][:20]} is not for this path"
-                raise HttpError(405, "method", shown, f"It takes {method}.", allow)
-        except Exception as error:
-            found = refusal(error, scope)
-        await found(scope, receive, send)
-
-    async def _lives(self, scope: Scope) -> Answer:
+    async def _lives(self, call: Call) -> Answer:
         return answer({"schema": "fairlane/1", "ok": True})
 
-    async def _is_ready(self, scope: Scope) -> Answer:
+    async def _is_ready(self, call: Call) -> Answer:
         """The store answers."""
         try:
-            await self.office.read(events.newest)
+            await self.queue.read(listing.newest)
         except Exception as error:
-            found = answer_error(error)
-            found.status = 503
-            return found
+            response = answer_error(error)
+            response.status = 503
+            return response
         return answer({"schema": "fairlane/1", "ok": True})
 
     @asynccontextmanager
     async def _serve(self, app: object) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            await self.office.open()
-            stack.push_async_callback(self.office.close)
+            await self.queue.open()
+            stack.push_async_callback(self.queue.close)
             for running in self._running:
                 await stack.enter_async_context(running())
-            for tell in self._told:
+            for tell in self._on_ready:
                 tell()
             yield

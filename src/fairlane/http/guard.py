@@ -1,19 +1,19 @@
-"""The guard: whoever calls is looked at here first, whatever is called: API, page, MCP, sockets."""
+"""The guard: checks every request first: host, origin, token or cookie, size and speed."""
 
 from __future__ import annotations
 
 import asyncio
-from time import monotonic
+from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fairlane.http.answers import Answer, Headers, HttpError, answer_error
-from fairlane.http.badges import GUEST, NOBODY, Who, who_shows
-from fairlane.http.bodies import BODY_BYTES_MAX, header
-from fairlane.http.places import Places
+from fairlane.clock import SYSTEM
+from fairlane.http.identity import GUEST, NOBODY, Who, who_shows
+from fairlane.http.messages import BODY_BYTES_MAX, HttpError, cookie_of, header, refusal
 from fairlane.http.sessions import Sessions
 
-#: Open to everybody: whether the process lives, whether the store answers, and the door.
+#: Paths without a token: health, readiness and the login.
 OPEN = frozenset({"/healthz", "/readyz", "/open"})
 #: Where the token of an attempt is good for something: the API, and MCP.
 CALLED = ("/api/v1/", "/mcp/")
@@ -21,7 +21,7 @@ CALLED = ("/api/v1/", "/mcp/")
 GUESSES, GUESS_SECONDS, GUESSERS_MAX = 20, 1.0, 64
 _READING = ("GET", "HEAD", "OPTIONS")
 _TOKEN_NAMES = (b"token=", b"access_token=", b"bearer=", b"authorization=")
-_SAFE: Headers = [
+_SAFE = [
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -34,10 +34,10 @@ class Guard:
     """Host, Origin, token or cookie, size and speed; then the application."""
 
     def __init__(
-        self, app: ASGIApp, token: str, places: Places, sessions: Sessions, cookie: str
+        self, app: ASGIApp, token: str, allowed: AllowedHosts, sessions: Sessions, cookie: str
     ) -> None:
         self._app, self._token = app, token
-        self._places, self._sessions, self._cookie = places, sessions, cookie
+        self._allowed, self._sessions, self._cookie = allowed, sessions, cookie
         self._guesses: list[float] = []
         self._waiting = 0
 
@@ -47,9 +47,9 @@ class Guard:
             await self._app(scope, receive, send)
             return
         is_socket = scope["type"] == "websocket"
-        safe = send if is_socket else _Safe(send)
+        safe = send if is_socket else _with_headers(send)
         try:
-            self._places.check(scope)
+            self._allowed.check(scope)
             scope["fairlane.who"] = await self._who(scope)
             size = 0 if is_socket else _refuse_large(scope)
         except HttpError as error:
@@ -62,14 +62,15 @@ class Guard:
             await self._app(scope, receive, safe)
 
     async def _who(self, scope: Scope) -> Who:
-        """Whose proof is good; whoever has none gets to the open paths alone."""
+        """The identity behind a token or cookie; without one only the open paths answer."""
         path = scope["path"]
         shown = header(scope, b"authorization")
         if path in OPEN:
             return NOBODY
         _refuse_in_query(scope, self._token)
         if shown:
-            who = self._shown(shown)
+            scheme, _, rest = shown.decode("latin-1").partition(" ")
+            who = who_shows(self._token, rest.strip()) if scheme.lower() == "bearer" else NOBODY
         elif self._sessions.is_good(cookie_of(scope, self._cookie)):
             _refuse_cross_site(scope)
             return GUEST
@@ -84,13 +85,9 @@ class Guard:
         _refuse_foreign_fetch(scope)
         return who
 
-    def _shown(self, shown: bytes) -> Who:
-        scheme, _, rest = shown.decode("latin-1").partition(" ")
-        return who_shows(self._token, rest.strip()) if scheme.lower() == "bearer" else NOBODY
-
     async def _slow_down(self) -> None:
         """Guessing: a few are answered at once, then each waits, and few may wait."""
-        now = monotonic()
+        now = SYSTEM.monotonic()
         self._guesses = [at for at in self._guesses if now - at < 60.0]
         if len(self._guesses) < GUESSES:
             self._guesses.append(now)
@@ -106,25 +103,21 @@ class Guard:
             self._waiting -= 1
 
 
-class _Safe:
-    """Sends with the headers that every response has."""
+def _with_headers(send: Send) -> Send:
+    """Sends with the headers that every response has; an application's own take precedence."""
 
-    __slots__ = ("_send",)
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-
-    async def __call__(self, message: Message) -> None:
-        """A response's start gets the headers; what an application has set itself stays."""
+    async def safe(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = list(message.get("headers", ()))
-            given = {name for name, _ in headers}
-            message["headers"] = headers + [each for each in _SAFE if each[0] not in given]
-        await self._send(message)
+            names = {name for name, _ in headers}
+            message["headers"] = headers + [pair for pair in _SAFE if pair[0] not in names]
+        await send(message)
+
+    return safe
 
 
 class _Measured:
-    """A body whose length nobody says is counted; too much is answered here, and then is over."""
+    """Counts the bytes of a chunked body; rejects it past the limit."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
@@ -139,7 +132,10 @@ class _Measured:
         if message["type"] == "http.request":
             self._left -= len(message.get("body", b""))
             if self._left < 0:
-                return await self._end(_too_large())
+                self._over = True
+                if not self._started:
+                    await _refuse(_too_large(), self._scope, self._receive, self._send)
+                return {"type": "http.disconnect"}
         return message
 
     async def send(self, message: Message) -> None:
@@ -148,37 +144,19 @@ class _Measured:
             self._started = True
             await self._send(message)
 
-    async def _end(self, error: HttpError) -> Message:
-        self._over = True
-        if not self._started:
-            await _refuse(error, self._scope, self._receive, self._send)
-        return {"type": "http.disconnect"}
-
-
-def cookie_of(scope: Scope, name: str) -> str:
-    """A cookie's value; empty: it is not there."""
-    for key, value in scope["headers"]:
-        if key == b"cookie":
-            for part in value.decode("latin-1").split(";"):
-                found, _, text = part.strip().partition("=")
-                if found == name:
-                    return str(text)
-    return ""
-
 
 def _refuse_in_query(scope: Scope, token: str) -> None:
     """Addresses are kept in histories and logs: no token is ever taken from one."""
     query = scope["query_string"].lower()
-    if query and any(query.startswith(n) or b"&" + n in query for n in _TOKEN_NAMES):
-        raise _no_token("a token in the address is not looked at")
-    if token.lower().encode() in query:
+    named = query and any(query.startswith(n) or b"&" + n in query for n in _TOKEN_NAMES)
+    if named or token.lower().encode() in query:
         raise _no_token("a token in the address is not looked at")
 
 
 def _refuse_cross_site(scope: Scope) -> None:
-    """A cookie comes by itself: what changes something must come from this page."""
+    """A browser adds the cookie by itself, so a write must name this origin."""
     _refuse_foreign_fetch(scope)
-    has_origin = bool(header(scope, b"origin"))  # and it is the same: Places has looked
+    has_origin = bool(header(scope, b"origin"))  # and it is the same: AllowedHosts has looked
     if scope["type"] == "websocket":
         if not has_origin:
             raise _foreign("a socket with a cookie names its origin")
@@ -199,7 +177,7 @@ def _refuse_foreign_fetch(scope: Scope) -> None:
 
 
 def _refuse_large(scope: Scope) -> int | None:
-    """The length of the body as it is said; None: nobody says."""
+    """The declared length of the body; None: not declared."""
     said = header(scope, b"content-length")
     if not said:
         return None if header(scope, b"transfer-encoding") else 0
@@ -214,26 +192,9 @@ async def _refuse(error: HttpError, scope: Scope, receive: Receive, send: Send) 
         await receive()
         await send({"type": "websocket.close", "code": 1008, "reason": error.error_code})
         return
-    found = refusal(error, scope)
-    found.headers.append((b"connection", b"close"))  # what is left of the body is not read
-    await found(scope, receive, send)
-
-
-def refusal(error: Exception, scope: Scope) -> Answer:
-    """The error document; a person who has no cookie is told what opens the page."""
-    if not isinstance(error, HttpError) or error.status != 401:
-        return answer_error(error)
-    if b"text/html" not in header(scope, b"accept"):
-        return answer_error(error)
-    text = (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Fairlane</title>"
-        "<meta name=viewport content='width=device-width'>"
-        "<h1>This page opens by a link</h1>"
-        "<p>In a terminal, <code>fairlane link</code> prints one. It works once; this browser is"
-        " then remembered.</p></html>"
-    )
-    headers = [(b"content-type", b"text/html; charset=utf-8"), *error.headers]
-    return Answer(error.status, text.encode(), headers)
+    response = refusal(error, scope)
+    response.headers.append((b"connection", b"close"))  # what is left of the body is not read
+    await response(scope, receive, send)
 
 
 def _too_large() -> HttpError:
@@ -248,3 +209,87 @@ def _foreign(message: str) -> HttpError:
 def _no_token(message: str) -> HttpError:
     hint = "Send the header Authorization: Bearer TOKEN; `token` in the home folder has it."
     return HttpError(401, "no_token", message, hint, [(b"www-authenticate", b"Bearer")])
+
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+#: Where a bind means every address.
+EVERYWHERE = ("0.0.0.0", "::", "")
+#: Most combinations of host and origin to remember.
+KNOWN_MAX = 100
+_LOOKED_AT = (b"host", b"origin")
+_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+
+
+class AllowedHosts:
+    """Names with the port that is bound; another name is an attack by DNS, or a mistake."""
+
+    def __init__(self, host: str, port: int, more: Iterable[str] = ()) -> None:
+        names = [*LOOPBACK, *more]
+        if host not in EVERYWHERE:
+            names.append(bracketed(host))
+        self._port = port
+        self._known: set[tuple[object, ...]] = set()  # combinations that passed the check
+        self._names = {name.lower() for name in names}
+
+    def check(self, scope: Scope) -> None:
+        """Host and Origin of a request, or 403."""
+        asked = tuple(pair for pair in scope["headers"] if pair[0] in _LOOKED_AT)
+        shown = (asked, scope["scheme"], scope.get("server"))
+        if shown in self._known:
+            return
+        self._look(scope)
+        if len(self._known) < KNOWN_MAX:
+            self._known.add(shown)
+
+    def _look(self, scope: Scope) -> None:
+        host = header(scope, b"host").decode("latin-1").lower()
+        if not self._is_ours(scope, host):
+            hint = "Ask by the address it listens at, or serve with --name NAME."
+            raise HttpError(403, "foreign_host", f"this is not {host[:100] or 'named'}", hint)
+        for name in _LOOKED_AT:
+            if sum(key == name for key, _ in scope["headers"]) > 1:
+                said, code = name.decode().title(), f"foreign_{name.decode()}"
+                raise HttpError(403, code, f"{said} is given twice", "Give it once.")
+        origin = header(scope, b"origin").decode("latin-1").lower()
+        if origin and not same_origin(origin, host):
+            hint = "Pages of other sites may not ask here."
+            raise HttpError(403, "foreign_origin", f"a page of {origin[:100]} asks", hint)
+
+    def _is_ours(self, scope: Scope, host: str) -> bool:
+        if host in self._names and ":" in host.rpartition("]")[2]:
+            return True  # a name that the settings give with its port
+        name, port = split_host(host)
+        if port is None:
+            port = _PORTS[scope["scheme"]]
+        if port != self._port:
+            return False
+        server = scope.get("server")  # the very address at which the call came in
+        return name in self._names or (server is not None and name == bracketed(server[0]))
+
+
+def same_origin(origin: str, host: str) -> bool:
+    """Whether a page's origin is this very host and port."""
+    scheme, _, place = origin.partition("://")
+    if scheme not in ("http", "https"):
+        return False
+    name, port = split_host(place)
+    own_name, own_port = split_host(host)
+    usual = _PORTS[scheme]
+    return name == own_name and (port or usual) == (own_port or usual)
+
+
+def split_host(host: str) -> tuple[str, int | None]:
+    """A Host header's name and port; -1 is no port at all."""
+    try:
+        parts = urlsplit(f"//{host}")
+        port = parts.port
+    except ValueError:
+        return "", -1
+    if parts.netloc != host or parts.hostname is None or "@" in host:
+        return "", -1
+    return bracketed(parts.hostname), port
+
+
+def bracketed(host: str) -> str:
+    """An address of IP 6 in brackets, as URLs have it."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host

@@ -7,55 +7,147 @@ the event log as it comes, so that no counter goes back, whatever is compacted o
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fairlane.app.office import Office
-from fairlane.http.answers import Answer
-from fairlane.http.prometheus import Histogram, Page, Sums
+from fairlane.app.shared_queue import SharedQueue
+from fairlane.engine.context import Context
+from fairlane.http.messages import Answer
+from fairlane.http.routes import Call
 from fairlane.http.streams import Streams
-from fairlane.lifecycle.usage import Tokens
+from fairlane.model.documents.reports import StatusAnswer
 from fairlane.model.errors import FairlaneError
 from fairlane.model.instant import SECOND, Instant, parse_instant
-from fairlane.model.task import Outcome, Status, Task
-from fairlane.service.desk import Desk
+from fairlane.model.project import Tokens
+from fairlane.model.task import Attempt, Outcome, Status, Task
 from fairlane.service.reports import status
-from fairlane.service.reports.documents import COUNTERS
-from fairlane.store.base import Attempt, Reading
+from fairlane.store.base import Reading
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+#: Upper bounds of waits and durations, in seconds: from a blink to a day.
+SECONDS = (0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600)
+#: Most series of one family; the rest is summed up under `other`.
+SERIES_MAX = 1_000
+Labels = tuple[tuple[str, str], ...]
+Rows = Iterable[tuple[Mapping[str, str], float]]
 
-#: How often what has ended is counted, though nobody asks.
+
+class Sums:
+    """A counter that only grows, by labels."""
+
+    def __init__(self) -> None:
+        self.values: dict[Labels, float] = {}
+
+    def add(self, labels: Mapping[str, str], amount: float = 1) -> None:
+        """So much more."""
+        key = series(labels, self.values)
+        self.values[key] = self.values.get(key, 0) + amount
+
+
+class Histogram:
+    """How often what lasted how long, by labels."""
+
+    def __init__(self) -> None:
+        self.counts: dict[Labels, list[int]] = {}
+        self.totals: dict[Labels, float] = {}
+
+    def add(self, labels: Mapping[str, str], seconds: float) -> None:
+        """One more that lasted so long."""
+        key = series(labels, self.counts)
+        counts = self.counts.setdefault(key, [0] * (len(SECONDS) + 1))
+        counts[bisect_left(SECONDS, seconds)] += 1
+        self.totals[key] = self.totals.get(key, 0.0) + seconds
+
+
+class Page:
+    """A page of families."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def gauge(self, name: str, about: str, value: float | Rows) -> None:
+        """A gauge: one value, or one for each series."""
+        self._family(
+            name, "gauge", about, [({}, value)] if isinstance(value, int | float) else value
+        )
+
+    def sums(self, name: str, about: str, counted: Sums) -> None:
+        """A counter."""
+        self._family(name, "counter", about, ((dict(key), n) for key, n in counted.values.items()))
+
+    def histogram(self, name: str, about: str, counted: Histogram) -> None:
+        """A histogram; its buckets add up."""
+        self._head(name, "histogram", about)
+        for key, counts in counted.counts.items():
+            labels, sofar = dict(key), 0
+            for bound, count in zip((*SECONDS, "+Inf"), counts, strict=True):
+                sofar += count
+                self._lines.append(f"{name}_bucket{_shown(labels | {'le': str(bound)})} {sofar}")
+            self._lines.append(f"{name}_sum{_shown(labels)} {_number(counted.totals[key])}")
+            self._lines.append(f"{name}_count{_shown(labels)} {sofar}")
+
+    def text(self) -> str:
+        """The page."""
+        return "\n".join(self._lines) + "\n"
+
+    def _family(self, name: str, kind: str, about: str, rows: Rows) -> None:
+        self._head(name, kind, about)
+        self._lines += [f"{name}{_shown(labels)} {_number(value)}" for labels, value in rows]
+
+    def _head(self, name: str, kind: str, about: str) -> None:
+        self._lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+
+
+def series(labels: Mapping[str, str], known: Mapping[Labels, object]) -> Labels:
+    """The labels as a key; where there are too many, every new one is `other`."""
+    key = tuple(labels.items())
+    if key in known or len(known) < SERIES_MAX:
+        return key
+    return tuple((name, "other") for name in labels)
+
+
+def _shown(labels: Mapping[str, str]) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items()) + "}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def _number(value: float) -> str:
+    return repr(value) if isinstance(value, float) and not value.is_integer() else str(int(value))
+
+
+#: How often ended attempts are counted without a request.
 FEED_SECONDS = 60.0
 #: Events of one read.
 PAGE = 1000
-_ENDINGS = frozenset(str(each) for each in Outcome) | {"stopped", "late_success"}
+_ENDINGS = frozenset(map(str, Outcome)) | {"stopped", "late_success"}
 _TYPE = [(b"content-type", b"text/plain; version=0.0.4; charset=utf-8")]
-Rows = Iterator[tuple[dict[str, str], float]]
+METHODS = ("GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS", "PUT")
 
 
 class Metrics:
     """Counts requests and ends of attempts, and tells everything when asked."""
 
-    def __init__(self, office: Office, streams: Streams, now: Callable[[], Instant]) -> None:
-        self._office, self._streams, self._now = office, streams, now
-        self._answered: Counter[tuple[str, str, int]] = Counter()  # by method, route, status
-        self._ended = Sums()
+    def __init__(self, queue: SharedQueue, streams: Streams, now: Callable[[], Instant]) -> None:
+        self._queue, self._streams, self._now = queue, streams, now
+        self._answered, self._ended = Sums(), Sums()
         self._tokens, self._dollars = Sums(), Sums()
         self._waits, self._durations = Histogram(), Histogram()
-        self._counted = 0  # the number of the last event that was looked at
+        self._counted = 0  # the number of the last event that was counted
         self._one = asyncio.Lock()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Count from here on."""
-        self._counted = self._office.newest
+        self._counted = self._queue.events.newest
         feeding = asyncio.ensure_future(self._feed_always())
         try:
             yield
@@ -74,38 +166,34 @@ class Metrics:
 
             async def counting_send(message: Message) -> None:
                 if message["type"] == "http.response.start":
-                    route = scope.get("fairlane.route", "other")
-                    self._answered[_method(scope), route, message["status"]] += 1
+                    method = scope["method"] if scope["method"] in METHODS else "other"
+                    labels = {"method": method, "route": scope.get("fairlane.route", "other")}
+                    self._answered.add(labels | {"status": str(message["status"])})
                 await send(message)
 
             await app(scope, receive, counting_send)
 
         return counted
 
-    async def answer(self, scope: Scope) -> Answer:
+    async def answer(self, call: Call) -> Answer:
         """Everything."""
         await self._feed()
-        page = await self._office.read(self._standing)
+        page = await self._queue.read(self._standing)
         page.sums("fairlane_attempts_ended_total", "Attempts by how they ended.", self._ended)
         page.histogram("fairlane_wait_seconds", "From ready to leased.", self._waits)
         page.histogram("fairlane_duration_seconds", "From leased to ended.", self._durations)
         page.sums("fairlane_tokens_total", "Tokens of ended attempts.", self._tokens)
         page.sums("fairlane_cost_dollars_total", "Dollars of ended attempts.", self._dollars)
-        rows = [
-            ({"method": method, "route": route, "status": str(status)}, float(count))
-            for (method, route, status), count in self._answered.items()
-        ]
-        page.family("fairlane_http_requests_total", "counter", "Requests answered.", rows)
-        streams = _alone(self._streams.count)
-        page.family("fairlane_event_streams", "gauge", "Open event streams.", streams)
+        page.sums("fairlane_http_requests_total", "Requests answered.", self._answered)
+        page.gauge("fairlane_event_streams", "Open event streams.", self._streams.count)
         return Answer(200, page.text().encode(), _TYPE)
 
-    # What has ended
+    # Counters
 
     async def _feed_always(self) -> None:
         while True:
             await asyncio.sleep(FEED_SECONDS)
-            if self._office.newest != self._counted:
+            if self._queue.events.newest != self._counted:
                 with suppress(FairlaneError):  # busy: the next look finds it
                     await self._feed()
 
@@ -114,7 +202,7 @@ class Metrics:
         async with self._one:
             while True:
                 after = self._counted
-                last, ended = await self._office.read(partial(_ends, after=after))
+                last, ended = await self._queue.read(partial(_ends, after=after))
                 for attempt, task, how in ended:
                     self._count(attempt, task, how)
                 self._counted = last
@@ -122,15 +210,11 @@ class Metrics:
                     return
 
     def _count(self, attempt: Attempt, task: Task, how: str) -> None:
-        where = {
-            "project": attempt.project,
-            "kind": attempt.kind,
-            "agent": attempt.agent or "",
-        }
+        where = {"project": attempt.project, "kind": attempt.kind, "agent": attempt.agent or ""}
         self._ended.add({**where, "outcome": how})
         if how == "late_success":  # what it used was counted when it was lost
             return
-        for counter, amount in zip(COUNTERS, Tokens(*attempt.tokens), strict=True):
+        for counter, amount in zip(Tokens._fields, Tokens(*attempt.tokens), strict=True):
             if amount:
                 self._tokens.add({**where, "counter": counter}, amount)
         if attempt.usd:
@@ -142,72 +226,66 @@ class Metrics:
         if task.ready_since is not None and attempt.number == task.attempts and not task.failures:
             self._waits.add(own, max(0, attempt.leased_at - task.ready_since) / SECOND)
 
-    # What stands
+    # Gauges
 
-    def _standing(self, desk: Desk) -> Page:
+    def _standing(self, context: Context) -> Page:
         page, now = Page(), self._now()
-        told = status.status(desk)
-        with desk.store.read() as reading:
-            page.family("fairlane_tasks", "gauge", "Tasks by status.", _by_status(reading))
-            lag = _lag(reading, now)
-            page.family(
-                "fairlane_lag_seconds", "gauge", "Age of the oldest ready task of a project.", lag
-            )
+        now_status = status.status(context)
+        with context.store.read() as reading:
+            page.gauge("fairlane_tasks", "Tasks by status.", _by_status(reading))
+            lag, about = _lag(reading, now), "Age of the oldest ready task of a project."
+            page.gauge("fairlane_lag_seconds", about, lag)
             seconds = reading.value("cycle_seconds")
-            leases = _alone(len(reading.open_attempts()))
-        _tell_status(page, told, now)
-        page.family("fairlane_leases", "gauge", "Leases that have not ended.", leases)
+            leases = len(reading.open_attempts())
+        _tell_status(page, now_status, now)
+        page.gauge("fairlane_leases", "Leases that have not ended.", leases)
         if seconds is not None:
             about = "What the last cycle of the daemon that started something took."
-            page.family("fairlane_cycle_seconds", "gauge", about, _alone(seconds))
+            page.gauge("fairlane_cycle_seconds", about, seconds)
         return page
 
 
-def _ends(desk: Desk, after: int) -> tuple[int, list[tuple[Attempt, Task, str]]]:
+def _ends(context: Context, after: int) -> tuple[int, list[tuple[Attempt, Task, str]]]:
     """The next events' last number, and the attempts that ended in them."""
-    found: list[tuple[Attempt, Task, str]] = []
-    with desk.store.read() as reading:
+    ended: list[tuple[Attempt, Task, str]] = []
+    with context.store.read() as reading:
         events = reading.events(after, PAGE)
-        ends = [each for each in events if each.kind in _ENDINGS and each.task is not None]
-        tasks = reading.tasks({str(each.task) for each in ends})
+        ends = [row for row in events if row.kind in _ENDINGS and row.task is not None]
+        tasks = reading.tasks({str(row.task) for row in ends})
         for event in ends:
             number, task = event.data.get("attempt"), tasks.get(str(event.task))
             if task is not None:
                 tried = reading.attempts(task.id)
-                found += [(each, task, event.kind) for each in tried if each.number == number]
-    return (events[-1].number if events else after), found
+                ended += [(row, task, event.kind) for row in tried if row.number == number]
+    return (events[-1].number if events else after), ended
 
 
-def _tell_status(page: Page, told: dict[str, Any], now: Instant) -> None:
-    queued = [({"queue": each}, told["queued"][each]) for each in ("ready", "waiting", "held")]
-    held = [({"hold": code}, count) for code, count in told["by_hold"].items()]
-    flying = _alone(told["capacity"]["in_flight"])
-    pools = [({"pool": each["name"]}, _left(each["until"], now)) for each in told["pools"]]
-    pauses = _alone(len(told["paused"]))
-    page.family("fairlane_queued", "gauge", "Queued tasks; held is part of ready.", queued)
-    page.family("fairlane_held", "gauge", "Queued tasks by what holds them.", held)
-    page.family("fairlane_in_flight", "gauge", "Tasks in flight.", flying)
-    page.family("fairlane_cooldown_seconds", "gauge", "How long a pool still cools down.", pools)
-    page.family("fairlane_pauses", "gauge", "Scopes that are paused.", pauses)
-    cap = told["capacity"]["cap"]
-    if cap is not None:
-        page.family("fairlane_cap", "gauge", "Most tasks in flight.", _alone(cap))
+def _tell_status(page: Page, answer: StatusAnswer, now: Instant) -> None:
+    queued = [({"queue": row}, answer["queued"][row]) for row in ("ready", "waiting", "held")]
+    holds = [({"hold": code}, count) for code, count in answer["by_hold"].items()]
+    pools = [({"pool": row["name"]}, _left(row["until"], now)) for row in answer["pools"]]
+    room = answer["capacity"]
+    page.gauge("fairlane_queued", "Queued tasks; held is part of ready.", queued)
+    page.gauge("fairlane_held", "Queued tasks by what holds them.", holds)
+    page.gauge("fairlane_in_flight", "Tasks in flight.", room["in_flight"])
+    page.gauge("fairlane_cooldown_seconds", "How long a pool still cools down.", pools)
+    page.gauge("fairlane_pauses", "Scopes that are paused.", len(answer["paused"]))
+    if room["cap"] is not None:
+        page.gauge("fairlane_cap", "Most tasks in flight.", room["cap"])
     budgets = [
-        ({"scope": each["scope"], "window": each["window"], "unit": each["unit"]}, each["fraction"])
-        for each in told["budgets"]
+        ({"scope": row["scope"], "window": row["window"], "unit": row["unit"]}, row["fraction"])
+        for row in answer["budgets"]
     ]
-    page.family("fairlane_budget_ratio", "gauge", "Used and reserved, of the limit.", budgets)
+    page.gauge("fairlane_budget_ratio", "Used and reserved, of the limit.", budgets)
 
 
 def _by_status(reading: Reading) -> Rows:
-    counts: dict[tuple[str, str], int] = {}
-    for each in reading.tallies():
-        key = str(each.status), each.project
-        counts[key] = counts.get(key, 0) + each.count
-    projects = sorted({project for _, project in counts})
-    for project in projects:
+    counts: Counter[tuple[str, Status]] = Counter()
+    for tally in reading.tallies():
+        counts[tally.project, tally.status] += tally.count
+    for project in sorted({project for project, _ in counts}):
         for name in Status:
-            yield {"status": str(name), "project": project}, counts.get((str(name), project), 0)
+            yield {"status": str(name), "project": project}, counts[project, name]
 
 
 def _lag(reading: Reading, now: Instant) -> Rows:
@@ -222,13 +300,3 @@ def _lag(reading: Reading, now: Instant) -> Rows:
 
 def _left(until: str | None, now: Instant) -> float:
     return 0.0 if until is None else max(0, parse_instant(until) - now) / SECOND
-
-
-def _alone(value: float) -> list[tuple[dict[str, str], float]]:
-    """A family of one series."""
-    return [({}, value)]
-
-
-def _method(scope: Scope) -> str:
-    known = ("GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS", "PUT")
-    return scope["method"] if scope["method"] in known else "other"

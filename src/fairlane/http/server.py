@@ -14,25 +14,25 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from fairlane.http.answers import to_json
+from fairlane.http.messages import to_json
 from fairlane.http.streams import Streams
 from fairlane.model.errors import FairlaneError, Invalid, Refused
 
 #: Most connections, and most requests that are answered at once.
 CONNECTIONS_MAX = 2_000
-#: A head that is not whole after so long, or larger than this, does not come.
+#: Limits of a request's head.
 HEAD_SECONDS, HEAD_BYTES_MAX = 30.0, 64 * 1024
-#: A body that is not whole after so long does not come.
+#: Timeout of a request's body.
 BODY_SECONDS = 30.0
 #: How soon the thread that writes and the one that answers give way to each other.
 SWITCH_SECONDS = 0.0005
-#: How often it is looked for slow ones, in tenths of a second.
+#: How often to look for slow clients, in tenths of a second.
 LOOK_TICKS = 10
-#: A connection that is not asked anything for so long is closed.
+#: Keep-alive timeout.
 IDLE_SECONDS = 20
-#: A caller who does not read for so long is let go.
+#: Timeout of a client that does not read.
 STUCK_SECONDS = 30.0
-#: How long what is being answered may take after the server was told to end.
+#: How long running requests may take at shutdown.
 GRACE_SECONDS = 5
 
 
@@ -90,7 +90,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of a head are counted, those of a body by whoever reads it."""
+        """Count the bytes of a head; the guard counts those of a body."""
         if self._in_head:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES_MAX and not self._ends_in(data):
@@ -103,7 +103,7 @@ class Connection(HttpToolsProtocol):
         self._refuse("400 Bad Request", FairlaneError(msg, "Send HTTP/1.1.", "bad_request"))
 
     def look(self, now: float) -> None:
-        """Whoever is too slow is let go."""
+        """Close the connection of a client that is too slow."""
         if not self._due or now < self._due:
             return
         self._due = 0.0
@@ -115,7 +115,7 @@ class Connection(HttpToolsProtocol):
         self._refuse("408 Request Timeout", error)
 
     def _refuse(self, status: str, error: FairlaneError) -> None:
-        body = to_json(error.document())
+        body = to_json(error.document()).encode("utf-8", "replace")
         head = (
             f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\n"
             f"content-length: {len(body)}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"
@@ -168,16 +168,16 @@ class Server(uvicorn.Server):
         self._streams = streams
 
     async def on_tick(self, counter: int) -> bool:
-        """Now and then, look for callers who are too slow: cheaper than a timer for each."""
+        """Look for slow clients now and then: cheaper than a timer for each."""
         if counter % LOOK_TICKS == 0:
             now = asyncio.get_running_loop().time()
-            for each in list(self.server_state.connections):
-                if isinstance(each, Connection):
-                    each.look(now)
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Connection):
+                    connection.look(now)
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Who listens is told, then everybody is answered."""
+        """End the streams, then finish the requests."""
         self._streams.close()
         await super().shutdown(sockets)
 
@@ -207,7 +207,7 @@ def run(
     bound: socket.socket,
     streams: Streams,
     tls: tuple[str, str] | None = None,
-    started: Callable[[Server], Any] | None = None,
+    started: Callable[[Server], object] | None = None,
 ) -> None:
     """Serve until a signal, or until `should_exit`."""
     _allow_files()

@@ -1,4 +1,4 @@
-"""Sessions: the page is opened by a link that works once; a cookie remembers who did."""
+"""Sessions: one-time links that open the dashboard, the cookies they are exchanged for, login."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from time import monotonic
+from urllib.parse import parse_qs
 
-from fairlane.model.instant import DAY, Instant
+from fairlane.clock import SYSTEM
+from fairlane.http.messages import Answer, HttpError, answer, cookie_of
+from fairlane.http.routes import Call
+from fairlane.model.instant import DAY, SECOND, Instant
 
 FILE = "sessions.json"
 #: How long a link waits to be opened.
@@ -31,7 +34,7 @@ class Sessions:
     def new_link(self) -> str:
         """A key that opens the page once."""
         key = secrets.token_urlsafe(32)
-        self._links[_digest(key)] = monotonic() + LINK_SECONDS
+        self._links[_digest(key)] = SYSTEM.monotonic() + LINK_SECONDS
         while len(self._links) > LINKS_MAX:
             del self._links[next(iter(self._links))]
         return key
@@ -39,7 +42,7 @@ class Sessions:
     def open(self, key: str) -> str | None:
         """The cookie that a key is changed into; None: it was used, or is too old."""
         until = self._links.pop(_digest(key), None)
-        if until is None or monotonic() > until:
+        if until is None or SYSTEM.monotonic() > until:
             return None
         cookie = secrets.token_urlsafe(32)
         self._ends[_digest(cookie)] = self._now() + SESSION_LENGTH
@@ -47,7 +50,7 @@ class Sessions:
         return cookie
 
     def is_good(self, cookie: str) -> bool:
-        """Whether somebody opened the page with a link and has this cookie from it."""
+        """Whether a link was exchanged for this cookie, and it has not expired."""
         until = self._ends.get(_digest(cookie))
         return until is not None and self._now() < until
 
@@ -58,10 +61,10 @@ class Sessions:
 
     def _read(self) -> dict[str, Instant]:
         try:
-            found = json.loads(self._path.read_text(encoding="ascii"))
-            return {str(key): int(until) for key, until in found.items()}
+            ends = json.loads(self._path.read_text(encoding="ascii"))
+            return {str(key): int(until) for key, until in ends.items()}
         except (OSError, ValueError, AttributeError, TypeError):
-            return {}  # nobody is known: a new link helps
+            return {}  # no session: a new link helps
 
     def _write(self) -> None:
         now = self._now()
@@ -81,3 +84,39 @@ def write_private(path: Path, text: str) -> None:
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+class Login:
+    """Lets a browser in, once a link."""
+
+    def __init__(self, sessions: Sessions, cookie: str, secure: bool) -> None:
+        self.sessions, self.cookie = sessions, cookie
+        # Lax: a link in a chat or a terminal of another site leads here, and can do no more.
+        self._marks = "; Path=/; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
+
+    def link(self) -> Answer:
+        """A new link, below the server's own address."""
+        path = f"/open?key={self.sessions.new_link()}"
+        return answer({"schema": "fairlane/1", "path": path, "seconds": int(LINK_SECONDS)})
+
+    async def open(self, call: Call) -> Answer:
+        """Exchange a key for a cookie and redirect; a browser with a cookie may click again."""
+        if call.scope["method"] == "HEAD":  # a preview does not use the link up
+            return Answer(204, b"", [])
+        query = parse_qs(call.scope["query_string"].decode("latin-1"), max_num_fields=10)
+        cookie = self.sessions.open(query.get("key", [""])[0])
+        if cookie is None and self.sessions.is_good(cookie_of(call.scope, self.cookie)):
+            return Answer(303, b"", [(b"location", b"/")])
+        if cookie is None:
+            hint = "`fairlane link` prints a new one."
+            raise HttpError(401, "used_link", "this link was used, or is too old", hint)
+        length = f"; Max-Age={SESSION_LENGTH // SECOND}"
+        return Answer(303, b"", [(b"location", b"/"), self._set(cookie + self._marks + length)])
+
+    async def leave(self, call: Call) -> Answer:
+        """This browser is known no more."""
+        self.sessions.end(cookie_of(call.scope, self.cookie))
+        return Answer(303, b"", [(b"location", b"/"), self._set(self._marks + "; Max-Age=0")])
+
+    def _set(self, value: str) -> tuple[bytes, bytes]:
+        return b"set-cookie", f"{self.cookie}={value}".encode()

@@ -1,21 +1,20 @@
-"""Streams: events as they happen, to whoever listens; none is lost and none comes twice."""
+"""Event streams: every event once, in order, as it happens."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fairlane.app.office import Listener, Office
-from fairlane.http.answers import HttpError, to_json
-from fairlane.http.bodies import header
+from fairlane.app.event_hub import Listener, server_sent
+from fairlane.app.shared_queue import SharedQueue
+from fairlane.http.messages import HttpError, header, to_json
+from fairlane.model.documents.tasks import EventDocument, EventsAnswer
 from fairlane.model.errors import Invalid
-from fairlane.service.operations.checking import fitting
+from fairlane.service.operations.call import fitting
 from fairlane.service.operations.table import OPERATIONS
-from fairlane.service.operations.values import Document
 
 #: Most streams at once.
 STREAMS_MAX = 512
@@ -23,10 +22,7 @@ STREAMS_MAX = 512
 HEARTBEAT_SECONDS = 15.0
 #: Events of one read, while a listener catches up; frames that are kept for others.
 PAGE, FRAMES_MAX = 500, 2_000
-_HEAD = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"x-accel-buffering", b"no"),
-]
+_HEAD = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
 
 _END: Message = {"type": "http.response.body", "body": b"", "more_body": False}
 
@@ -34,14 +30,14 @@ _END: Message = {"type": "http.response.body", "body": b"", "more_body": False}
 class Streams:
     """All that listen; they end when the server does."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, queue: SharedQueue) -> None:
+        self._queue = queue
         self._closing = asyncio.Event()
         self._frames: OrderedDict[int, bytes] = OrderedDict()
         self.count = 0
 
     def close(self) -> None:
-        """Every stream ends; who listened comes back where it was."""
+        """End every stream; clients resume at their last event."""
         self._closing.set()
 
     async def until_closed(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,11 +64,11 @@ class Streams:
             await send(_END)
 
     async def follow(
-        self, scope: Scope, receive: Receive, send: Send, arguments: Mapping[str, Any]
+        self, scope: Scope, receive: Receive, send: Send, arguments: Mapping[str, object]
     ) -> None:
         """One stream, until one of the two ends."""
-        given = fitting(OPERATIONS["events"], {**arguments, **_remembered(scope)})
-        cursor = given.get("cursor")
+        values = fitting(OPERATIONS["events"], {**arguments, **_remembered(scope)})
+        cursor, task = values.get("cursor"), values.get("task")
         if self.count >= STREAMS_MAX or self._closing.is_set():
             hint = "Read pages with ?cursor=N meanwhile."
             wait = [(b"retry-after", b"5")]
@@ -83,29 +79,28 @@ class Streams:
             return
         self.count += 1
         try:
-            stream = _Stream(self, self._office, send, given.get("task"))
-            await stream.run(receive, cursor, self._closing)
+            stream = _Stream(self, self._queue, send, str(task) if task else None)
+            await stream.run(receive, cursor if isinstance(cursor, int) else None, self._closing)
         finally:
             self.count -= 1
 
-    def frame(self, event: Document) -> bytes:
-        """An event as it is sent; written once for all who listen."""
-        number: int = event["number"]
-        found = self._frames.get(number)
-        if found is None:
-            text = b"id: %d\nevent: %s\ndata: %s\n\n"
-            found = text % (number, event["kind"].encode(), to_json(event))
-            self._frames[number] = found
+    def frame(self, event: EventDocument) -> bytes:
+        """An event as it is sent; encoded once for all streams."""
+        number = event["number"]
+        data = self._frames.get(number)
+        if data is None:
+            text = server_sent(event["kind"], to_json(event), f"id: {number}")
+            data = self._frames[number] = text.encode("utf-8", "replace")
             if len(self._frames) > FRAMES_MAX:
                 self._frames.popitem(last=False)
-        return found
+        return data
 
 
 class _Stream:
     """One listener's stream."""
 
-    def __init__(self, streams: Streams, office: Office, send: Send, task: str | None) -> None:
-        self._streams, self._office, self._send, self._task = streams, office, send, task
+    def __init__(self, streams: Streams, queue: SharedQueue, send: Send, task: str | None) -> None:
+        self._streams, self._queue, self._send, self._task = streams, queue, send, task
         self._last = 0  # the number of the last event that was sent or passed over
 
     async def run(self, receive: Receive, cursor: int | None, closing: asyncio.Event) -> None:
@@ -117,36 +112,35 @@ class _Stream:
         try:
             await asyncio.wait({telling, *ends}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for each in (telling, *ends):
-                each.cancel()
+            for task in (telling, *ends):
+                task.cancel()
             await asyncio.gather(telling, *ends, return_exceptions=True)
         if not telling.cancelled() and telling.exception() is not None:
             raise telling.exception()  # type: ignore[misc]
         await self._send(_END)
 
     async def _tell(self, cursor: int | None) -> None:
-        self._last = self._office.newest if cursor is None else cursor
+        self._last = self._queue.events.newest if cursor is None else cursor
         await self._catch_up()  # most of it, before anything is kept for this listener
-        listener = self._office.listen()
+        listener = self._queue.events.listen()
         try:
             await self._catch_up()  # what came until it listened
             await self._live(listener)
         finally:
-            self._office.leave(listener)
+            self._queue.events.leave(listener)
 
     async def _catch_up(self) -> None:
         """Everything that is there, page by page."""
+        only = {"task": self._task} if self._task else {}
         while True:
-            given = {"cursor": self._last, "limit": PAGE} | (
-                {"task": self._task} if self._task else {}
-            )
-            page = await self._office.ask("events", given)
+            arguments = {"cursor": self._last, "limit": PAGE, **only}
+            page: EventsAnswer = await self._queue.ask("events", arguments)
             await self._frames(page["events"])
             if len(page["events"]) < PAGE:
                 return
 
     async def _live(self, listener: Listener) -> None:
-        """What happens from now on; all that is there goes out as one."""
+        """New events; all that are queued go out in one write."""
         while True:
             try:
                 events = [await asyncio.wait_for(listener.queue.get(), HEARTBEAT_SECONDS)]
@@ -155,11 +149,11 @@ class _Stream:
                 continue
             while not listener.queue.empty():
                 events.append(listener.queue.get_nowait())
-            await self._frames([each for each in events if each is not None])
-            if None in events:  # too slow: it comes back with the number that it has
+            await self._frames([event for event in events if event is not None])
+            if None in events:  # too slow: the client resumes at its last event
                 return
 
-    async def _frames(self, events: list[Document]) -> None:
+    async def _frames(self, events: list[EventDocument]) -> None:
         parts = []
         for event in events:
             if event["number"] > self._last:
@@ -179,7 +173,7 @@ async def _hung_up(receive: Receive) -> None:
 
 
 def _remembered(scope: Scope) -> dict[str, int]:
-    """After which event it goes on; what the browser remembers counts more than the address."""
+    """The event after which to resume; the header beats the query."""
     text = header(scope, b"last-event-id").decode("latin-1").strip()
     if not text:
         return {}

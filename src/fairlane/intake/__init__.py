@@ -1,1 +1,1 @@
-"""Work comes in: what callers give becomes tasks, or is refused by name."""
+"""Intake: turn what callers and sources give into tasks, or refuse it by name."""

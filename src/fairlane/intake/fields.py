@@ -1,124 +1,68 @@
-"""The fields that callers may give a task: one reader each, and nothing else is accepted."""
+"""The records and fields that callers may give a task: one reader each, nothing else accepted."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TypedDict
 
+from fairlane.model import values
 from fairlane.model.amounts import TOKENS_MAX
-from fairlane.model.errors import Invalid, did_you_mean
-from fairlane.model.frozen import filled, layout
-from fairlane.model.instant import (
-    DURATION_MAX,
-    Instant,
-    Micros,
-    instant,
-    parse_duration,
-    parse_instant,
-)
-from fairlane.model.names import check_name, is_name
+from fairlane.model.errors import FairlaneError, Invalid
+from fairlane.model.instant import Instant, Micros
+from fairlane.model.record import dataclass, filled, layout
 from fairlane.model.task import Task
-
-#: Longest text of one field, in characters.
-TEXT_MAX = 1_000_000
-#: Longest list of one field.
-LIST_MAX = 1_000
-#: Priorities and counts beyond this are mistakes.
-NUMBER_MAX = 10**9
 
 MERGES = ("keep", "merge", "pr")
 SESSIONS = ("resume", "fresh")
 
-Reader = Callable[[Any], Any]
 
+class TaskValues(TypedDict, total=False):
+    """Typed values of a task by field: what a caller gave, then what follows from it."""
 
-def text(value: object) -> str:
-    """Text that a file, a process and a database can hold."""
-    if not isinstance(value, str):
-        raise Invalid(f"not text: {value!r}", "Write it in quotes.")
-    if len(value) > TEXT_MAX:
-        raise Invalid(f"{len(value)} characters are too many", f"Use at most {TEXT_MAX}.")
-    if "\0" in value:
-        raise Invalid("text with a zero byte", "Take it out.")
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise Invalid("text that is not Unicode", "Write it as UTF-8.") from error
-    return value
-
-
-def word(value: object) -> str:
-    """One line with something in it."""
-    line = text(value)
-    if not line.strip() or not line.isprintable():
-        raise Invalid(f"not a name: {value!r}", "Write one line of text.")
-    return line
-
-
-def name(value: object) -> str:
-    """What may name a task, project, group or workspace."""
-    return value if is_name(value) else check_name("proper", value)  # type: ignore[return-value]
-
-
-def whole(least: int, most: int) -> Reader:
-    """A whole number."""
-
-    def read(value: object) -> int:
-        if type(value) is not int:
-            hint = f"Give a number from {least} to {most}."
-            raise Invalid(f"not a whole number: {value!r}", hint)
-        if not least <= value <= most:
-            raise Invalid(f"{value} is out of range", f"Give a number from {least} to {most}.")
-        return value
-
-    return read
-
-
-def choice(words: tuple[str, ...]) -> Reader:
-    """One of a few words."""
-
-    def read(value: object) -> str:
-        if not isinstance(value, str) or value not in words:
-            hint = did_you_mean(str(value), words)
-            raise Invalid(f"{value!r} is none of {', '.join(words)}", hint)
-        return value
-
-    return read
-
-
-def several(read_one: Reader) -> Reader:
-    """A list in which nothing appears twice."""
-
-    def read(value: object) -> tuple[Any, ...]:
-        found = _list(value)
-        read_all = tuple([read_one(each) for each in found])
-        for each in read_all if len(set(read_all)) < len(read_all) else ():
-            if read_all.count(each) > 1:
-                raise Invalid(f"{each!r} appears twice", "Take one out.")
-        return read_all
-
-    return read
-
-
-def command(value: object) -> tuple[str, ...]:
-    """An argument vector."""
-    if isinstance(value, str):
-        hint = 'Write it as ["make", "test"]; for a shell: ["sh", "-c", "…"].'
-        raise Invalid(f"not a list of arguments: {value!r}", hint)
-    found = tuple([text(each) for each in _list(value)])
-    if found and not found[0]:
-        raise Invalid("a command without a program", "Give the program first.")
-    return found
+    id: str
+    project: str
+    kind: str
+    title: str
+    prompt: str
+    template: str | None
+    base: str
+    merge: str
+    session: str
+    agent: str
+    command: tuple[str, ...]
+    priority: int
+    parent: str
+    needs: tuple[str, ...]
+    artifacts: tuple[str, ...]
+    group: str
+    parallel: bool
+    locks: tuple[str, ...]
+    workspace: str
+    pool: str | None
+    labels: tuple[str, ...]
+    estimate_tokens: int
+    timeout: Micros
+    max_attempts: int
+    not_before: Instant
+    vars: dict[str, str]
+    env: dict[str, str]
+    meta: dict[str, object]
+    # Fields that only Fairlane sets.
+    seq: int
+    depth: int
+    created_at: Instant
+    ready_since: Instant
+    artifacts_missing: tuple[str, ...]
+    source_hold: str
+    failures: int
 
 
 def artifact(value: object) -> str:
     """A relative path that stays where it is."""
-    path = word(value)
+    path = values.line(value)
     parts = PurePosixPath(path).parts
     if path.startswith(("/", "~")) or ".." in parts or not parts:
         raise Invalid(f"{path!r} leaves its folder", "Give a relative path without '..'.")
@@ -127,111 +71,71 @@ def artifact(value: object) -> str:
 
 def label(value: object) -> str:
     """What a worker must have: `gpu`, `os=linux`."""
-    found = word(value)
-    if any(letter.isspace() or letter == "," for letter in found):
-        raise Invalid(f"not a label: {found!r}", "Write it as gpu or os=linux.")
-    return found
-
-
-def flag(value: object) -> bool:
-    """True or false."""
-    if not isinstance(value, bool):
-        raise Invalid(f"not true or false: {value!r}")
-    return value
-
-
-def length(value: object) -> Micros:
-    """A duration as text, or whole microseconds."""
-    found = value if type(value) is int else parse_duration(value)  # type: ignore[arg-type]
-    if found <= 0:
-        raise Invalid(f"{value!r} is no time at all", "Write it as 30s, 5m, 1h30m or 7d.")
-    if found > DURATION_MAX:
-        raise Invalid(f"not a duration: {value!r}", "Write it as 30s, 5m, 1h30m or 7d.")
-    return found
-
-
-def moment(value: object) -> Instant:
-    """A time with a zone, as text, as a datetime, or as an instant."""
-    if isinstance(value, str):
-        return parse_instant(value)
-    if isinstance(value, datetime) or type(value) is int:
-        return instant(value)
-    raise Invalid(f"not a time: {value!r}", "Write it as 2026-01-30T12:00:00Z.")
+    written = values.line(value)
+    if any(letter.isspace() or letter == "," for letter in written):
+        raise values.wrong("a label", value, "Write it as gpu or os=linux.")
+    return written
 
 
 def variables(value: object) -> dict[str, str]:
     """Names with text or numbers."""
-    found = _mapping(value)
-    for key, each in found.items():
-        if not isinstance(each, str | int | float):
-            raise Invalid(f"{key}: not text: {each!r}", "Give text or a number.")
-    return {text(key): text(str(each)) for key, each in found.items()}
+    pairs = values.table(value)
+    for key, content in pairs.items():
+        if not isinstance(content, str | int | float):
+            raise values.wrong("text", content, "Give text or a number.").within(key)
+    return {values.text(key): values.text(str(content)) for key, content in pairs.items()}
 
 
-def environment(value: object) -> dict[str, str]:
-    """Names of environment variables with text; values are never told."""
-    found = _mapping(value)
-    for key, each in found.items():
-        if not key or "=" in key or "\0" in key:
-            raise Invalid(f"not the name of a variable: {key!r}")
-        if not isinstance(each, str) or "\0" in each:
-            raise Invalid(f"{key}: its value is not text", "Write it in quotes.")
-    return dict(found)
-
-
-def meta(value: object) -> dict[str, Any]:
-    """The caller's own: whatever JSON has."""
-    found = _mapping(value)
+def meta(value: object) -> dict[str, object]:
+    """The caller's own data: any JSON object."""
+    document = dict(values.table(value))
     try:
-        written = json.dumps(found, allow_nan=False).encode()
+        size = len(json.dumps(document, allow_nan=False).encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise Invalid(f"not JSON: {error}") from error
-    if len(written) > TEXT_MAX:
-        raise Invalid(f"{len(written)} bytes are too many", f"Use at most {TEXT_MAX}.")
-    return dict(found)
+    if size > values.TEXT_MAX:
+        raise Invalid(f"{size} bytes are too many", f"Use at most {values.TEXT_MAX}.")
+    return document
 
-
-_NAMES = several(name)
-_WORDS = several(word)
 
 #: Every field that a caller may give.
-READERS: dict[str, Reader] = {
-    "id": name,
-    "project": name,
-    "kind": name,
-    "title": text,
-    "prompt": text,
-    "template": name,
-    "base": word,
-    "merge": choice(MERGES),
-    "session": choice(SESSIONS),
-    "agent": name,
-    "command": command,
-    "priority": whole(-NUMBER_MAX, NUMBER_MAX),
-    "parent": name,
-    "needs": _NAMES,
-    "artifacts": several(artifact),
-    "group": name,
-    "parallel": flag,
-    "locks": _WORDS,
-    "workspace": name,
-    "pool": name,
-    "labels": several(label),
-    "estimate_tokens": whole(0, TOKENS_MAX),
-    "timeout": length,
-    "max_attempts": whole(1, 10**6),
-    "not_before": moment,
+READERS: dict[str, values.Reader[object]] = {
+    "id": values.name,
+    "project": values.name,
+    "kind": values.name,
+    "title": values.text,
+    "prompt": values.text,
+    "template": values.name,
+    "base": values.line,
+    "merge": values.choice(MERGES),
+    "session": values.choice(SESSIONS),
+    "agent": values.name,
+    "command": values.command,
+    "priority": values.whole(-values.NUMBER_MAX, values.NUMBER_MAX),
+    "parent": values.name,
+    "needs": values.names,
+    "artifacts": values.several(artifact),
+    "group": values.name,
+    "parallel": values.flag,
+    "locks": values.lines,
+    "workspace": values.name,
+    "pool": values.name,
+    "labels": values.several(label),
+    "estimate_tokens": values.whole(0, TOKENS_MAX),
+    "timeout": values.length,
+    "max_attempts": values.whole(1, 10**6),
+    "not_before": values.moment,
     "vars": variables,
-    "env": environment,
+    "env": values.environment,
     "meta": meta,
 }
 #: Fields that only Fairlane sets.
-_OURS = frozenset(each.name for each in fields(Task)) - frozenset(READERS)
+_OURS = frozenset(field.name for field in fields(Task)) - frozenset(READERS)
 
 
-def read(record: Mapping[str, Any]) -> dict[str, Any]:
+def read(record: Mapping[str, object]) -> TaskValues:
     """The typed values of a record; null is the same as absent."""
-    values = {}
+    values: dict[str, object] = {}
     for key, value in record.items():
         if value is None:
             continue
@@ -241,46 +145,79 @@ def read(record: Mapping[str, Any]) -> dict[str, Any]:
         try:
             values[key] = reader(value)
         except Invalid as error:
-            raise Invalid(f"{key}: {error.message}", error.hint) from None
-    return values
+            raise error.within(key) from None
+    return values  # type: ignore[return-value]  # a cast costs a call for each task
 
 
-def defaults(names: Iterable[str]) -> dict[str, Any]:
-    """What these fields are when nobody gives them."""
-    found = {}
+def defaults(names: Iterable[str]) -> dict[str, object]:
+    """The default values of these fields."""
+    values: dict[str, object] = {}
     for key in names:
         if key not in READERS:
             raise _unknown(key)
-        found[key] = _LAYOUT.blank[_LAYOUT.places[key]]
-    return found
+        values[key] = _LAYOUT.blank[_LAYOUT.places[key]]
+    return values
 
 
 def _unknown(key: object) -> Invalid:
     if key in _OURS:
         return Invalid(f"field {key!r} is not for callers: Fairlane sets it", "Take it out.")
-    return Invalid(f"unknown field {key!r}", did_you_mean(str(key), READERS))
-
-
-def _list(value: object) -> list[Any] | tuple[Any, ...]:
-    if not isinstance(value, list | tuple):
-        raise Invalid(f"not a list: {value!r}", 'Write it as ["a", "b"].')
-    if len(value) > LIST_MAX:
-        raise Invalid(f"{len(value)} entries are too many", f"Use at most {LIST_MAX}.")
-    return value
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise Invalid(f"not a table of names: {value!r}", 'Write it as {"name": "value"}.')
-    return value
+    return values.unknown("field", key, READERS)
 
 
 _LAYOUT = layout(Task)
 
 
-def new_task(values: Mapping[str, Any]) -> Task:
+def new_task(values: TaskValues) -> Task:
     """`Task(**values)` for values that are typed already: a large file is mostly this line."""
     row = _LAYOUT.blank.copy()
     for key, value in values.items():
         row[_LAYOUT.places[key]] = value
     return filled(Task, row)
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What one call gives. `where` names a record by its place; empty where it needs no name."""
+
+    rows: Sequence[Mapping[str, object]]
+    where: Callable[[int], str]
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, object]]) -> Records:
+        """Plain records; one alone needs no name."""
+        return cls(rows, lambda at: f"task {at + 1}" if len(rows) > 1 else "")
+
+    def located(self, error: FairlaneError, at: int) -> FairlaneError:
+        """The same error with the name of the record that it is about."""
+        where = self.where(at)
+        return error.within(where) if where else error
+
+
+def parse_jsonl(text: str, origin: str) -> Records:
+    """One task a line; empty lines are left out, a bad one is named."""
+    lines = text.split("\n")
+    numbers = [at for at, line in enumerate(lines) if line and not line.isspace()]
+    written = [lines[at] for at in numbers] if len(numbers) < len(lines) else lines
+
+    def where(at: int) -> str:
+        return f"{origin}:{numbers[at] + 1}"
+
+    try:  # all at once: a file of a hundred thousand lines is mostly this
+        rows = json.loads(f"[{','.join(written)}]")
+    except (ValueError, RecursionError):
+        rows = None
+    if rows is None or len(rows) != len(written) or set(map(type, rows)) - {dict}:
+        rows = [_row(line, where(at)) for at, line in enumerate(written)]
+    return Records(rows, where)
+
+
+def _row(line: str, where: str) -> dict[str, object]:
+    hint = 'Each line is one task, such as {"id": "a", "prompt": "Fix the build"}.'
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise Invalid(f"{where}: not JSON: {error}", hint) from error
+    if not isinstance(row, dict):
+        raise Invalid(f"{where}: not a task: {line[:60]!r}", hint)
+    return row

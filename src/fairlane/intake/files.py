@@ -1,14 +1,17 @@
-"""Files of others: found, read as text and parsed, or refused by name."""
+"""Files and programs of others: found, read or asked, parsed, or refused by name."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from fairlane.intake.sources.base import Where
-from fairlane.model.errors import Invalid
+from fairlane.model.errors import Invalid, TryLater
 
 #: Beyond this size it is no list of work.
 FILE_BYTES_MAX = 500_000_000
@@ -17,15 +20,21 @@ UNREADABLE = "unreadable"
 
 def locate(where: Where, places: Sequence[str], what: str) -> Path:
     """The file that is meant: itself, or the first of the places in its folder."""
+    path = path_of(where, what)
+    if not path.is_dir():
+        return path
+    for place in places:
+        if (path / place).is_file():
+            return path / place
+    looked = ", ".join(places)
+    raise Invalid(f"{path}: none of {looked} in it", f"Give {what}.", code=UNREADABLE)
+
+
+def path_of(where: Where, what: str) -> Path:
+    """The file or folder that is given."""
     if where.path is None:
         raise Invalid("there is nothing to read", f"Give {what}.", code=UNREADABLE)
-    if not where.path.is_dir():
-        return where.path
-    for place in places:
-        if (where.path / place).is_file():
-            return where.path / place
-    looked = ", ".join(places)
-    raise Invalid(f"{where.path}: none of {looked} in it", f"Give {what}.", code=UNREADABLE)
+    return where.path
 
 
 def read_text(path: Path, what: str) -> str:
@@ -41,9 +50,62 @@ def read_text(path: Path, what: str) -> str:
         raise Invalid(f"{path}: not UTF-8 text", f"Give {what}.", code=UNREADABLE) from error
 
 
-def parse_json(text: str, name: str, what: str) -> Any:
+def parse_json(text: str, name: str, what: str) -> object:
     """The document that a text is."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Invalid(f"{name}: not JSON: {error}", f"Give {what}.", code=UNREADABLE) from error
+
+
+class Printed(NamedTuple):
+    """What a program left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+def ask(
+    argv: Sequence[str], seconds: float, folder: Path | None, env: Mapping[str, str] | None = None
+) -> Printed:
+    """The output of a program; a missing or slow one is retried later."""
+    name = argv[0]
+    try:
+        program = subprocess.Popen(
+            argv,
+            cwd=folder,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # so that what it starts can be ended with it
+        )
+    except OSError as error:
+        hint = f"Install {name}, or give a file instead."
+        message = f"{name} cannot be started: {error.strerror}"
+        raise TryLater(message, hint, "source_unavailable") from error
+    try:
+        out, err = program.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        _end(program)
+        hint = "Ask again later, or give it more time."
+        message = f"{name} did not answer within {seconds:.3g} s"
+        raise TryLater(message, hint, "source_unavailable") from error
+    except BaseException:
+        _end(program)
+        raise
+    return Printed(program.returncode, out.decode("utf-8", "replace"), _short(err))
+
+
+def _end(program: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(program.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        program.kill()
+    program.communicate()
+
+
+def _short(err: bytes) -> str:
+    """The last lines of its standard error."""
+    return err[:20_000].decode("utf-8", "replace").strip()

@@ -1,4 +1,4 @@
-"""Front matter: the YAML at the head of a Markdown file. Read as written, changed a key at a time.
+"""Front matter and history of a Markdown file: read as written, changed a key or a line at a time.
 
 A changed file differs in that key's value alone: order, comments, quoting, line ends, a missing
 last line end, a byte order mark and the body stay as they are.
@@ -8,29 +8,33 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane.model.errors import Invalid
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     import yaml
 
 _OPENING = re.compile(r"\ufeff?---[ \t]*(\r?\n)")
 _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._/-]*[A-Za-z0-9._/-])?")
+_HISTORY = re.compile(r"^(?:#+[ \t]+)?History:?[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_AFTER_HISTORY = re.compile(r"^(?:#+[ \t].*|[A-Z][\w ]*:[ \t]*\r?)$", re.MULTILINE)
 _BY_HAND = "Edit it by hand; nothing was changed."
 
 
 class Page(NamedTuple):
     """A Markdown file in three parts; put together they are the file again."""
 
-    opening: str  # the first fence, with what stands before it
+    opening: str  # the first fence, with everything before it
     head: str  # the YAML
     rest: str  # the second fence and the body
 
     @property
     def body(self) -> str:
-        """What stands below the front matter."""
+        """The text below the front matter."""
         return _CLOSING.sub("", self.rest, count=1)
 
     @property
@@ -38,16 +42,16 @@ class Page(NamedTuple):
         """How lines end in this file."""
         return "\r\n" if self.opening.endswith("\r\n") else "\n"
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, object]:
         """The keys with their values: text as it was written, true, false, null, lists, tables."""
-        found = _parse(self.head, "get_single_data")
-        if found is None:
+        document = _parse(self.head, "get_single_data")
+        if document is None:
             return {}
-        if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+        if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
             raise Invalid(
                 "front matter is no table of names", "Write it as lines of `name: value`."
             )
-        return found
+        return document
 
     def text(self) -> str:
         """The whole file."""
@@ -85,7 +89,7 @@ def put(text: str, key: str, value: str) -> str:
     return changed.text()
 
 
-def _check(page: Page, expected: dict[str, Any], key: str) -> None:
+def _check(page: Page, expected: dict[str, object], key: str) -> None:
     """What was written must read as it was meant, whatever the file looks like."""
     again = split(page.text())
     try:
@@ -96,7 +100,7 @@ def _check(page: Page, expected: dict[str, Any], key: str) -> None:
         raise Invalid(f"{key!r} cannot be set in this front matter", _BY_HAND)
 
 
-def _parse(head: str, how: str) -> Any:
+def _parse(head: str, how: str) -> object:
     """What the parser makes of the YAML; what it cannot read is named."""
     import yaml
 
@@ -111,7 +115,7 @@ def _parse(head: str, how: str) -> Any:
 
 
 def _place(head: str, key: str) -> tuple[int, int] | None:
-    """Where the value of a key stands; None: there is no such key."""
+    """The place of the value of a key; None: there is no such key."""
     import yaml
 
     node = _parse(head, "get_single_node")
@@ -119,20 +123,17 @@ def _place(head: str, key: str) -> tuple[int, int] | None:
         return None
     for name, value in node.value:
         if name.value == key:
-            if not isinstance(value, yaml.ScalarNode) or "\n" in _written(head, value):
+            start, end = value.start_mark.index, value.end_mark.index
+            if not isinstance(value, yaml.ScalarNode) or "\n" in head[start:end]:
                 raise Invalid(f"the value of {key!r} is not one line", _BY_HAND)
-            return value.start_mark.index, value.end_mark.index
+            return start, end
     return None
-
-
-def _written(head: str, node: yaml.ScalarNode) -> str:
-    return head[node.start_mark.index : node.end_mark.index]
 
 
 def _indent(head: str) -> int:
     """How far the keys are moved in."""
-    node = _parse(head, "get_single_node")
-    return 0 if node is None else int(node.start_mark.column)
+    mark = getattr(_parse(head, "get_single_node"), "start_mark", None)
+    return 0 if mark is None else int(mark.column)
 
 
 def _scalar(value: str) -> str:
@@ -147,7 +148,7 @@ def _scalar(value: str) -> str:
 
 
 def _told(error: BaseException) -> str:
-    """What the parser says, in one line."""
+    """The parser's message in one line."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", "it is too deep")
     return f"{problem}, line {mark.line + 2}" if mark else str(problem)
@@ -159,12 +160,14 @@ def _loader() -> type[yaml.SafeLoader]:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        def compose_node(self, parent: Any, index: Any) -> Any:
+        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
             if self.check_event(yaml.AliasEvent):  # a small file could become a huge value
                 raise yaml.MarkedYAMLError(problem="an alias is not read here")
             return super().compose_node(parent, index)
 
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        def construct_mapping(
+            self, node: yaml.MappingNode, deep: bool = False
+        ) -> dict[Hashable, object]:
             names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
@@ -181,3 +184,45 @@ def _loader() -> type[yaml.SafeLoader]:
         "tag:yaml.org,2002:null", re.compile(r"(?:~|null|Null|NULL|)\Z"), ["~", "n", "N", ""]
     )
     return Loader
+
+
+class _Section(NamedTuple):
+    """The place of the history in a page: its title, its first line, and what follows it."""
+
+    title: int
+    lines: int
+    end: int
+
+
+def last_history_line(body: str) -> str:
+    """The newest line of its history; empty: there is none."""
+    place = _history(body)
+    lines = body[place.lines : place.end].split("\n") if place else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def without_history(body: str) -> str:
+    """A page without its history."""
+    place = _history(body)
+    if place is None:
+        return body
+    return f"{body[: place.title].rstrip()}\n\n{body[place.end :]}"
+
+
+def with_history_line(body: str, line: str, line_end: str) -> str:
+    """A page with one line more; the section is made at the end where there is none."""
+    place = _history(body)
+    if place is None:
+        gap = "" if not body or body.endswith("\n") else line_end
+        return f"{body}{gap}{line_end}History:{line_end}{line}{line_end}"
+    before = body[: place.end].rstrip()
+    return f"{before}{line_end}{line}{body[len(before) :]}"
+
+
+def _history(body: str) -> _Section | None:
+    """The last history section: each of its lines is a day and what happened on it."""
+    titles = list(_HISTORY.finditer(body))
+    if not titles:
+        return None
+    after = _AFTER_HISTORY.search(body, titles[-1].end())
+    return _Section(titles[-1].start(), titles[-1].end(), after.start() if after else len(body))

@@ -9,21 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing
 from fairlane.model.errors import Invalid
-from fairlane.model.names import is_name
+from fairlane.model.values import is_name, wrong
 
+_Row = TypeVar("_Row")
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+|\.\.+")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of an outline, as its source tells it."""
+    """One line of an outline, as its source has it."""
 
     id: str  # as the source calls it
-    record: Mapping[str, Any]  # the model's fields; `id` is also the name of its group
+    record: Mapping[str, object]  # the model's fields; `id` is also the name of its group
     standing: Standing = Standing.OPEN
     needs: tuple[str, ...] = ()  # entries that come first, by the source's ids
     under: str | None = None  # the entry that it is part of
@@ -48,30 +49,28 @@ class Outline:
                 self._under.setdefault(entry.under, []).append(entry)
 
     def found(
-        self,
-        collections: Iterable[Collection] = (),
-        left_out: Iterable[LeftOut] = (),
-        notes: Iterable[str] = (),
+        self, collections: Iterable[Collection] = (), left_out: Iterable[LeftOut] = ()
     ) -> Found:
         """Everything, as the seam wants it."""
         items, groups = [], list(collections)
         for entry in self.entries:
             if self._is_collection(entry):
                 title = str(entry.record.get("title", ""))
-                groups.append(Collection(entry.id, entry.record["id"], title, self._group(entry)))
+                name = str(entry.record["id"])
+                groups.append(Collection(entry.id, name, title, self._group(entry)))
             else:
                 items.append(self._item(entry))
-        return Found(tuple(items), tuple(groups), tuple(left_out), tuple(notes))
+        return Found(tuple(items), tuple(groups), tuple(left_out))
 
     def _item(self, entry: Entry) -> Item:
         above = self._above(entry)
         line = (entry, *above)
         needs: dict[str, None] = {}
-        blocked = [each.blocked for each in line if each.blocked]
-        for name in dict.fromkeys(need for each in line for need in each.needs):
+        blocked = [part.blocked for part in line if part.blocked]
+        for name in dict.fromkeys(need for part in line for need in part.needs):
             if name not in self._known:
                 blocked.append(f"needs {name}, which is not there")
-            elif all(each.id != name for each in above):  # a part does not wait for its whole
+            elif all(part.id != name for part in above):  # a part does not wait for its whole
                 needs |= dict.fromkeys(self._open_ones(self._known[name]))
         return Item(
             entry.id, entry.record, entry.standing, tuple(needs), "; ".join(blocked),
@@ -80,27 +79,27 @@ class Outline:
 
     def _above(self, entry: Entry) -> list[Entry]:
         """The entries that it is part of, nearest first; none where they go round in a circle."""
-        found: list[Entry] = []
+        ancestors: list[Entry] = []
         name = entry.under
         while name is not None and name in self._known:
             above = self._known[name]
-            if above is entry or above in found:
+            if above is entry or above in ancestors:
                 return []
-            found.append(above)
+            ancestors.append(above)
             name = above.under
-        return found
+        return ancestors
 
     def _is_collection(self, entry: Entry) -> bool:
         return any(
-            each.standing is not Standing.CLOSED or self._is_collection(each)
-            for each in self._under.get(entry.id, ())
+            part.standing is not Standing.CLOSED or self._is_collection(part)
+            for part in self._under.get(entry.id, ())
         )
 
     def _open_ones(self, entry: Entry) -> Iterator[str]:
         """The items that are not closed: itself, or those under it."""
         if self._is_collection(entry):
-            for each in self._under[entry.id]:
-                yield from self._open_ones(each)
+            for part in self._under[entry.id]:
+                yield from self._open_ones(part)
         elif entry.standing is not Standing.CLOSED:
             yield entry.id
 
@@ -119,8 +118,8 @@ def as_name(*parts: object) -> str:
     return name if is_name(name) else "item"
 
 
-def leftover(record: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
-    """What a source says beside the fields that are read; empty values say nothing."""
+def leftover(record: Mapping[str, object], used: Iterable[str]) -> dict[str, object]:
+    """The keys of a record that no field uses, without empty values."""
     known = set(used)
     return {
         key: value for key, value in record.items() if key not in known and value not in (None, "")
@@ -130,12 +129,12 @@ def leftover(record: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
 def text_of(value: object) -> str:
     """A value as one text; a list as lines."""
     if isinstance(value, list):
-        return "\n".join(f"- {text_of(each)}" for each in value if each not in (None, ""))
+        return "\n".join(f"- {text_of(line)}" for line in value if line not in (None, ""))
     return "" if value is None else str(value).strip()
 
 
 def prompt_of(title: str, sections: Iterable[tuple[str, object]]) -> str:
-    """A title and what else is told, under their headings; empty ones are left out."""
+    """A title and the sections that are not empty, each under its heading."""
     parts = [title]
     for heading, value in sections:
         text = text_of(value)
@@ -145,7 +144,7 @@ def prompt_of(title: str, sections: Iterable[tuple[str, object]]) -> str:
 
 
 def each_valid(
-    rows: Iterable[tuple[str, Any]], read: Callable[[str, Any], Iterable[Entry]]
+    rows: Iterable[tuple[str, _Row]], read: Callable[[str, _Row], Iterable[Entry]]
 ) -> tuple[list[Entry], list[LeftOut]]:
     """The entries of every row (its place, its record); a broken one, or a twin, is named."""
     entries: dict[str, Entry] = {}
@@ -164,32 +163,28 @@ def each_valid(
     return list(entries.values()), left_out
 
 
-def table_of(value: object) -> dict[str, Any]:
+def table_of(value: object) -> dict[str, object]:
     """A record with names."""
     if not isinstance(value, dict):
-        raise Invalid(f"not a record: {value!r:.60}")
+        raise wrong("a record", value)
     return value
 
 
-def list_of(record: Mapping[str, Any], key: str) -> list[Any]:
+def list_of(record: Mapping[str, object], key: str) -> list[object]:
     """A list of a record; absent is empty, one value alone is a list of one."""
     value = record.get(key)
     if value is None or value == "":
         return []
     if isinstance(value, dict):
-        raise Invalid(f"{key}: not a list: {value!r:.60}")
+        raise wrong("a list", value).within(key)
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def line_of(record: Mapping[str, Any], key: str) -> str:
+def line_of(record: Mapping[str, object], key: str) -> str:
     """A text or number that must be there, as one line."""
     value = record.get(key)
-    if (
-        not isinstance(value, str | int | float)
-        or isinstance(value, bool)
-        or not str(value).strip()
-    ):
-        raise Invalid(
-            f"it has no {key}" if value in (None, "") else f"{key}: not text: {value!r:.60}"
-        )
+    if value in (None, ""):
+        raise Invalid(f"it has no {key}")
+    if type(value) not in (str, int, float) or not str(value).strip():
+        raise wrong("text", value).within(key)
     return " ".join(str(value).split())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from fairlane.intake import artifacts, templates
-from fairlane.model.errors import NotFound, Refused, did_you_mean
-from fairlane.model.project import Group, Project
-from fairlane.model.shipped import agent_of
+from fairlane.intake import templates
+from fairlane.intake.fields import TaskValues
+from fairlane.model.errors import Invalid, NotFound, Refused, did_you_mean
+from fairlane.model.project import Group, Project, ancestry
+from fairlane.model.task import agent_of
 from fairlane.settings import Settings
 
 DEFAULT_PROJECT = "default"
@@ -27,13 +27,15 @@ class Router:
     force: bool = False  # an id may begin with another project's prefix
     new_groups: list[Group] = field(default_factory=list)
     _prefixes: dict[str, str] = field(default_factory=dict)  # prefix -> project
-    _defaults: dict[tuple[str, bool], dict[str, Any]] = field(default_factory=dict)
+    _defaults: dict[tuple[str, bool], TaskValues] = field(default_factory=dict)
     _templates: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._prefixes = {each.prefix: each.name for each in self.projects.values() if each.prefix}
+        self._prefixes = {
+            known.prefix: known.name for known in self.projects.values() if known.prefix
+        }
 
-    def complete(self, values: dict[str, Any], named: bool = True) -> dict[str, Any]:
+    def complete(self, values: TaskValues, named: bool = True) -> TaskValues:
         """The values with everything that follows from them. `named`: the caller gave the id."""
         if named and self._prefixes:
             self._route(values)
@@ -45,24 +47,23 @@ class Router:
             self._join(whole, "priority" in values)
         if "workspace" in values:
             self._check_workspace(whole)
-        if whole["template"] is not None:
-            self._try_template(whole)
+        self._try_template(whole)
         if "artifacts" in values:
             self._look_for_artifacts(whole)
         return whole
 
     def project(self, name: str) -> Project:
         """A known project."""
-        found = self.projects.get(name)
-        if found is None:
+        known = self.projects.get(name)
+        if known is None:
             near = did_you_mean(name, self.projects)
             hint = f"{near} To add it: fairlane project add {name}."
             raise NotFound(f"there is no project {name!r}", hint, code="unknown_project")
-        return found
+        return known
 
     @property
     def has_prefixes(self) -> bool:
-        """Whether ids say whose they are."""
+        """Whether any project has a prefix for ids."""
         return bool(self._prefixes)
 
     def owner(self, task: str) -> str | None:
@@ -70,7 +71,7 @@ class Router:
         fits = [prefix for prefix in self._prefixes if task.startswith(prefix)]
         return self._prefixes[max(fits, key=len)] if fits else None
 
-    def _route(self, values: dict[str, Any]) -> None:
+    def _route(self, values: TaskValues) -> None:
         owner = self.owner(values["id"])
         project = values.setdefault("project", owner or DEFAULT_PROJECT)
         if owner is not None and owner != project and not self.force:
@@ -82,25 +83,25 @@ class Router:
                 code="foreign_prefix",
             )
 
-    def _defaults_of(self, name: str, has_command: bool) -> dict[str, Any]:
-        """What a task of this project has unless it says otherwise."""
-        found = self._defaults.get((name, has_command))
-        if found is None:
+    def _defaults_of(self, name: str, has_command: bool) -> TaskValues:
+        """The default values of a task of this project."""
+        values = self._defaults.get((name, has_command))
+        if values is None:
             project = self.project(name)
             if project.status == "archived":
                 hint = f"Open it again: fairlane project set {name} --status active."
                 raise Refused(f"project {name} is archived", hint, code="archived")
             agent = agent_of(None, project.agent, self.settings.agent, has_command)
-            found = {
+            values = {
                 "project": name,
                 "agent": agent,
                 "pool": self.settings.agent_pool(agent),
                 "template": project.template,
             }
-            self._defaults[name, has_command] = found
-        return found
+            self._defaults[name, has_command] = values
+        return values
 
-    def _join(self, whole: dict[str, Any], has_priority: bool) -> None:
+    def _join(self, whole: TaskValues, has_priority: bool) -> None:
         """Its group, made on first use; the group's priority unless it has its own."""
         name = whole["group"]
         group = self.groups.get(name)
@@ -111,7 +112,7 @@ class Router:
         if priority is not None:
             whole["priority"] = priority
 
-    def _check_workspace(self, whole: dict[str, Any]) -> None:
+    def _check_workspace(self, whole: TaskValues) -> None:
         project = self.project(whole["project"])
         name, declared = whole["workspace"], project.workspaces
         if declared is not None and name not in declared:
@@ -119,10 +120,10 @@ class Router:
             message = f"project {project.name} has no workspace {name!r}"
             raise NotFound(message, near, code="unknown_workspace")
 
-    def _try_template(self, whole: dict[str, Any]) -> None:
+    def _try_template(self, whole: TaskValues) -> None:
         """A missing template or an unknown placeholder is refused now, not at the start."""
         name = whole["template"]
-        if name == templates.NONE:
+        if name is None or name == templates.NONE:
             return
         place = (whole["project"], name)
         text = self._templates.get(place)
@@ -131,21 +132,37 @@ class Router:
             self._templates[place] = text
         templates.check(name, text, whole.get("vars", {}))
 
-    def _look_for_artifacts(self, whole: dict[str, Any]) -> None:
+    def _look_for_artifacts(self, whole: TaskValues) -> None:
         project = self.project(whole["project"])
         parent = whole.get("parent")
-        absent = artifacts.missing(whole["artifacts"], self.home, parent, project)
+        absent = missing_artifacts(whole["artifacts"], self.home, parent, project)
         whole["artifacts_missing"] = absent
 
 
 def group_priority(groups: Mapping[str, Group], name: str) -> int | None:
     """The priority of a group: its own, else that of the nearest group above it that has one."""
-    above: str | None = name
-    seen: set[str] = set()
-    while above is not None and above in groups and above not in seen:
-        seen.add(above)
-        group = groups[above]
-        if group.priority is not None:
-            return group.priority
-        above = group.parent
-    return None
+    line = ancestry(name, lambda group: groups[group].parent if group in groups else None)
+    own = (groups[group].priority for group in line if group in groups)
+    return next((priority for priority in own if priority is not None), None)
+
+
+def missing_artifacts(
+    paths: Iterable[str], home: Path, parent: str | None, project: Project
+) -> tuple[str, ...]:
+    """Those that do not exist now; one that leaves its folder through a link is refused."""
+    repo = Path(project.repo).expanduser() if project.repo else None
+    folder = repo if parent is None else home / "artifacts" / parent
+    if folder is None:
+        raise Refused(
+            f"artifacts have no folder: project {project.name} has no repository",
+            f"Name a parent, or set one: fairlane project set {project.name} --repo DIR.",
+        )
+    inside = folder.resolve()
+    absent = []
+    for path in paths:
+        target = (inside / path).resolve()
+        if not target.is_relative_to(inside):
+            raise Invalid(f"artifact {path!r} leaves its folder through a link to {target}")
+        if not target.exists():
+            absent.append(path)
+    return tuple(absent)

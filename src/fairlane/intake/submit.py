@@ -1,23 +1,22 @@
-"""Submit: records become tasks that keep every rule, all of them or none."""
+"""Submit: records become tasks that keep every rule (needs, parents, limits), all or none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 from fairlane.intake import fields
-from fairlane.intake.family import Unfit, relate
-from fairlane.intake.records import Records
+from fairlane.intake.fields import Records, TaskValues
 from fairlane.intake.routing import Router
-from fairlane.model.errors import FairlaneError
+from fairlane.model.errors import FairlaneError, Refused, did_you_mean
 from fairlane.model.instant import Instant
 from fairlane.model.snapshot import waits_of
 from fairlane.model.task import Status, Task
 from fairlane.planner import readiness
 from fairlane.policy.policy import Policy
-from fairlane.store.base import Placed, Writing
+from fairlane.store.base import Placed, Reading, Writing
 
 #: What keeps a new task out of its lane, if anything does.
 _WAITS = ("needs", "parent", "artifacts_missing", "not_before", "source_hold")
@@ -38,18 +37,18 @@ def submit(
     policy: Policy,
     now: Instant,
     records: Records,
-    defaults: Mapping[str, Any] | None = None,
+    defaults: Mapping[str, object] | None = None,
     chain: bool = False,
-    beside: Mapping[str, Mapping[str, Any]] | None = None,
+    beside: Mapping[str, TaskValues] | None = None,
 ) -> Batch:
     """Valid tasks for all records; nothing is written but counters.
 
     `beside`: of some tasks, by id, values that callers cannot give but sources can.
     """
     drafts = _read(records, defaults or {})
-    given = [draft["id"] for draft in drafts if "id" in draft]
-    known = tx.statuses(given) if given else {}
-    generated = _name(tx, drafts, {*given})
+    own_ids = [draft["id"] for draft in drafts if "id" in draft]
+    known = tx.statuses(own_ids) if own_ids else {}
+    generated = _name(tx, drafts, {*own_ids})
     batch = Batch([draft["id"] for draft in drafts], known)
     if chain:
         _chain(drafts)
@@ -57,11 +56,16 @@ def submit(
     for at, draft in enumerate(drafts):
         if draft["id"] not in known:
             places.setdefault(draft["id"], at)
-    new = _complete(router, records, drafts, places, generated)
+    new: dict[str, TaskValues] = {}
+    try:
+        for name, at in places.items():
+            new[name] = router.complete(drafts[at], name not in generated)
+    except FairlaneError as error:
+        raise records.located(error, places[name]) from None
     try:
         statuses = relate(tx, policy, new)
     except Unfit as unfit:
-        raise located(unfit.error, records.where(places[unfit.task])) from None
+        raise records.located(unfit.error, places[unfit.task]) from None
     if new:
         seqs = range(tx.number("seq", len(new)), 1 << 62)
         for (name, values), seq in zip(new.items(), seqs, strict=False):
@@ -71,31 +75,26 @@ def submit(
     return batch
 
 
-def located(error: FairlaneError, where: str) -> FairlaneError:
-    """The same error, with the record that it is about."""
-    return type(error)(where + error.message, error.hint, error.error_code) if where else error
-
-
-def _read(records: Records, defaults: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The typed values of every record; `defaults` stand where a record says nothing."""
+def _read(records: Records, defaults: Mapping[str, object]) -> list[TaskValues]:
+    """The typed values of every record; `defaults` fill absent fields."""
     common = fields.read(defaults)
     read, drafts = fields.read, []
     try:
         for row in records.rows:
             drafts.append(common | read(row) if common else read(row))  # noqa: PERF401
     except FairlaneError as error:
-        raise located(error, records.where(len(drafts))) from None
+        raise records.located(error, len(drafts)) from None
     return drafts
 
 
-def _name(tx: Writing, drafts: Sequence[dict[str, Any]], given: set[str]) -> set[str]:
+def _name(tx: Writing, drafts: Sequence[TaskValues], own_ids: set[str]) -> set[str]:
     """Ids for those that have none: t1, t2, …, never one that exists."""
     nameless = [draft for draft in reversed(drafts) if "id" not in draft]
     generated: set[str] = set()
     while nameless:
         first = tx.number("task", len(nameless))
         names = [f"t{number}" for number in range(first, first + len(nameless))]
-        taken = tx.statuses(names).keys() | given
+        taken = tx.statuses(names).keys() | own_ids
         free = [name for name in names if name not in taken]
         for name in free:
             nameless.pop()["id"] = name
@@ -103,7 +102,7 @@ def _name(tx: Writing, drafts: Sequence[dict[str, Any]], given: set[str]) -> set
     return generated
 
 
-def _chain(drafts: Sequence[dict[str, Any]]) -> None:
+def _chain(drafts: Sequence[TaskValues]) -> None:
     """Each needs the one before."""
     for before, draft in pairwise(drafts):
         needs = draft.get("needs", ())
@@ -111,34 +110,14 @@ def _chain(drafts: Sequence[dict[str, Any]]) -> None:
             draft["needs"] = (*needs, before["id"])
 
 
-def _complete(
-    router: Router,
-    records: Records,
-    drafts: Sequence[dict[str, Any]],
-    places: Mapping[str, int],
-    generated: set[str],
-) -> dict[str, dict[str, Any]]:
-    at, new = 0, {}
-    try:
-        for name, at in places.items():
-            new[name] = router.complete(drafts[at], name not in generated)
-    except FairlaneError as error:
-        raise located(error, records.where(at)) from None
-    return new
-
-
 def _placed(
-    values: dict[str, Any],
-    seq: int,
-    statuses: dict[str, Status],
-    policy: Policy,
-    now: Instant,
+    values: TaskValues, seq: int, statuses: dict[str, Status], policy: Policy, now: Instant
 ) -> Placed:
-    """A new task and where it stands: in a lane since now, or waiting for what."""
+    """A new task: ready in its lane since now, or waiting with a code."""
     values["seq"] = seq
     values["created_at"] = now
-    for each in _WAITS:
-        if values.get(each):
+    for wait in _WAITS:
+        if values.get(wait):
             break
     else:
         values["ready_since"] = now
@@ -156,3 +135,133 @@ def waits_for(task: Task, statuses: dict[str, Status], policy: Policy, now: Inst
     waiting = waits_of(task, statuses)
     hold = next(readiness.waits(waiting, policy, now), None) if waiting else None
     return hold.code if hold else ""
+
+
+#: New tasks by id, with their values.
+Drafts = Mapping[str, TaskValues]
+
+
+class Unfit(Exception):
+    """A refusal, and the new task that it is about."""
+
+    def __init__(self, task: str, error: FairlaneError) -> None:
+        super().__init__(error.message)
+        self.task, self.error = task, error
+
+
+def relate(reading: Reading, policy: Policy, drafts: Drafts) -> dict[str, Status]:
+    """Check what new tasks name, and give them their depth; the statuses of all they name."""
+    kin = {name: draft for name, draft in drafts.items() if "needs" in draft or "parent" in draft}
+    if not kin:
+        return {}
+    named = {name for draft in kin.values() for name in relatives(draft)}
+    statuses = reading.statuses(named - drafts.keys())
+    for task, draft in kin.items():
+        for name in relatives(draft):
+            if name not in statuses and name not in drafts:
+                raise Unfit(task, _missing(task, name, drafts))
+    around = find_cycle(kin)  # no task waits for itself; only new ones can
+    if around:
+        raise Unfit(around[-1], cycle_error(around))
+    parents = {draft["parent"] for draft in kin.values() if "parent" in draft}
+    if parents:
+        known = reading.tasks(parents - drafts.keys())
+        _set_depths(kin, drafts, known)
+        _check_limits(reading, policy, drafts, known)
+    return statuses | {name: Status.QUEUED for name in named if name in drafts}
+
+
+def relatives(draft: Mapping[str, object]) -> Iterator[str]:
+    """Everything that a task waits for by name."""
+    needs, parent = draft.get("needs"), draft.get("parent")
+    if isinstance(needs, list | tuple):
+        yield from needs
+    if isinstance(parent, str):
+        yield parent
+
+
+def _missing(task: str, named: str, drafts: Drafts) -> FairlaneError:
+    near = did_you_mean(named, drafts)
+    hint = near if near.startswith("Did") else "Add it first, or take it out."
+    message = f"{task} needs {named!r}, which is not known"
+    if drafts[task].get("parent") == named:
+        message = f"the parent of {task}, {named!r}, is not known"
+    return Refused(message, hint, code="unknown_task")
+
+
+def find_cycle(kin: Mapping[str, Mapping[str, object]]) -> list[str]:
+    """Tasks that wait for themselves, in the order of the way; nothing if there are none."""
+    finished: set[str] = set()
+    for start in kin:
+        if start in finished:
+            continue
+        path = {start: relatives(kin[start])}
+        while path:
+            here = next(reversed(path))
+            for relative in path[here]:
+                if relative in path:
+                    names = list(path)
+                    return names[names.index(relative) :]
+                if relative in kin and relative not in finished:
+                    path[relative] = relatives(kin[relative])
+                    break
+            else:
+                finished.add(here)
+                del path[here]
+    return []
+
+
+def cycle_error(around: list[str]) -> FairlaneError:
+    """The way around, and what to do."""
+    way = " → ".join((*around, around[0]))
+    return Refused(f"a cycle: {way}", "Take one need or parent out.", code="cycle")
+
+
+def _set_depths(kin: Drafts, drafts: Drafts, known: Mapping[str, Task]) -> None:
+    """Depth is the number of ancestors."""
+    for task in kin:
+        line: list[str] = []
+        here = task
+        while here in drafts and "depth" not in drafts[here]:
+            line.append(here)
+            here = drafts[here].get("parent", "")
+        depth = -1
+        if here in drafts:
+            depth = drafts[here]["depth"]
+        elif here:
+            depth = known[here].depth
+        for child in reversed(line):
+            depth += 1
+            drafts[child]["depth"] = depth
+
+
+def _check_limits(
+    reading: Reading, policy: Policy, drafts: Drafts, known: Mapping[str, Task]
+) -> None:
+    """Limits of what an attempt may add: number of children, and depth."""
+    flying = {name for name, task in known.items() if task.status.in_flight}
+    if not flying:
+        return
+    children: Counter[str] = Counter()
+    for task, draft in drafts.items():
+        if _top(draft, drafts) not in flying:
+            continue
+        if draft["depth"] > policy.limits.depth:
+            text = f"{task} would be {draft['depth']} deep (limits.depth is {policy.limits.depth})"
+            raise Unfit(task, Refused(text, "Add it to an ancestor.", code="limit"))
+        parent = draft["parent"]
+        if not children[parent] and parent in known:
+            children[parent] = reading.children(parent)
+        children[parent] += 1
+        most = policy.limits.children
+        if children[parent] > most:
+            text = f"an attempt of {parent} may add {most} children (limits.children)"
+            raise Unfit(task, Refused(text, "Let it finish, or raise the limit.", code="limit"))
+
+
+def _top(draft: TaskValues, drafts: Drafts) -> str:
+    """The first ancestor that is not new."""
+    parent = draft.get("parent", "")
+    while parent in drafts:
+        parent = drafts[parent].get("parent", "")
+    return str(parent)

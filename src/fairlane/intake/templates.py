@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from fairlane.model.errors import Refused, did_you_mean
 from fairlane.model.project import Project
 
 #: The prompt as it is.
 NONE = "none"
-#: What every template may name, beside the task's own `vars`.
+#: Placeholders of every template, in addition to the task's own `vars`.
 PLACEHOLDERS = (
     "id", "title", "prompt", "project", "kind", "group", "parent", "agent", "base", "workspace",
     "priority", "attempt", "error", "artifacts",
@@ -37,13 +36,13 @@ def find(name: str, project: Project, home: Path) -> str:
             raise Refused(f"template {name}: {place} has {len(data)} bytes", "Make it shorter.")
         return data.decode("utf-8", "replace")
     looked = " and ".join(str(place) for place in places)
-    known = {each.stem for place in places for each in place.parent.glob("*.md")} | {NONE}
+    known = {page.stem for place in places for page in place.parent.glob("*.md")} | {NONE}
     hint = f"{did_you_mean(name, known)} Looked for {looked}."
     raise Refused(f"there is no template {name!r}", hint, code="no_template")
 
 
 def check(name: str, text: str, variables: Mapping[str, str]) -> None:
-    """Refuse a template that names something nobody will give."""
+    """Refuse a template with an unknown placeholder."""
     known = {*PLACEHOLDERS, *variables}
     for _, placeholder in _PLACEHOLDER.findall(text):
         if placeholder and placeholder not in known:
@@ -52,15 +51,15 @@ def check(name: str, text: str, variables: Mapping[str, str]) -> None:
             raise Refused(message, hint, code="unknown_placeholder")
 
 
-def render(text: str, values: Mapping[str, Any], variables: Mapping[str, str]) -> str:
-    """The prompt that a template gives; `{{name}}` stands for the braces themselves."""
+def render(text: str, values: Mapping[str, object], variables: Mapping[str, str]) -> str:
+    """The rendered prompt; `{{name}}` means the braces themselves."""
 
-    def fill(found: re.Match[str]) -> str:
-        if found[1]:
-            return f"{{{found[1]}}}"
-        if found[2] in variables:
-            return variables[found[2]]
-        value = values.get(found[2])
+    def fill(match: re.Match[str]) -> str:
+        if match[1]:
+            return f"{{{match[1]}}}"
+        if match[2] in variables:
+            return variables[match[2]]
+        value = values.get(match[2])
         if isinstance(value, tuple | list):
             return ", ".join(map(str, value))
         return "" if value is None else str(value)

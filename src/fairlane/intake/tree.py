@@ -7,12 +7,11 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from fairlane.model.errors import Invalid, did_you_mean
-from fairlane.model.names import check_name
+from fairlane.model.values import check_name
 
-#: How deep groups may stand in each other.
+#: Deepest nesting of groups.
 DEPTH_MAX = 32
 KEYS = ("name", "title", "parent", "priority", "tasks", "groups")
 _HINT = 'Write it as {"tasks": [{"id": "a", "prompt": "…"}], "groups": [{"name": "g", …}]}.'
@@ -23,11 +22,11 @@ class Branch:
     """One group of a tree, with its own tasks."""
 
     name: str
-    values: Mapping[str, Any]  # title, parent, priority: those that are given
-    tasks: tuple[Mapping[str, Any], ...]
+    values: Mapping[str, object]  # title, parent, priority: those that are given
+    tasks: tuple[Mapping[str, object], ...]
 
 
-def parse_tree(text: str, origin: str) -> dict[str, Any]:
+def parse_tree(text: str, origin: str) -> dict[str, object]:
     """The tree that a text of JSON or TOML is."""
     as_json = text.lstrip().startswith("{")
     try:
@@ -40,20 +39,20 @@ def parse_tree(text: str, origin: str) -> dict[str, Any]:
     return tree
 
 
-def branches(name: str, tree: Mapping[str, Any]) -> list[Branch]:
+def branches(name: str, tree: Mapping[str, object]) -> list[Branch]:
     """The groups of a tree, each after the one above it; a name appears once."""
-    told = tree.get("name", name)
-    if told != name:
-        hint = f"Give its name: fairlane group add {told} --file …"
-        raise Invalid(f"the tree is of group {told!r}, not of {name!r}", hint)
-    found = list(_walk(name, tree, None, 0))
-    for each, times in Counter(branch.name for branch in found).items():
+    written = tree.get("name", name)
+    if written != name:
+        hint = f"Give its name: fairlane group add {written} --file …"
+        raise Invalid(f"the tree is of group {written!r}, not of {name!r}", hint)
+    groups = list(_walk(name, tree, None, 0))
+    for group, times in Counter(branch.name for branch in groups).items():
         if times > 1:
-            raise Invalid(f"group {each} appears twice in the tree", "Give it another name.")
-    return found
+            raise Invalid(f"group {group} appears twice in the tree", "Give it another name.")
+    return groups
 
 
-def _walk(name: str, tree: Mapping[str, Any], above: str | None, depth: int) -> Iterator[Branch]:
+def _walk(name: str, tree: Mapping[str, object], above: str | None, depth: int) -> Iterator[Branch]:
     check_name("group", name)
     if depth > DEPTH_MAX:
         raise Invalid(f"group {name}: deeper than {DEPTH_MAX} groups", "Make the tree flatter.")
@@ -72,14 +71,14 @@ def _walk(name: str, tree: Mapping[str, Any], above: str | None, depth: int) -> 
             hint = "Take `group` out: its place says it."
             raise Invalid(f"group {name}: task {at} is of group {task['group']!r}", hint)
     yield Branch(name, values, tasks)
-    for at, each in enumerate(_records(name, tree, "groups"), 1):
-        if "name" not in each:
+    for at, child in enumerate(_records(name, tree, "groups"), 1):
+        if "name" not in child:
             raise Invalid(f"group {name}: group {at} under it has no name", "Give it one.")
-        yield from _walk(each["name"], each, name, depth + 1)
+        yield from _walk(check_name("group", child["name"]), child, name, depth + 1)
 
 
-def _records(name: str, tree: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    found = tree.get(key) or []
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+def _records(name: str, tree: Mapping[str, object], key: str) -> list[Mapping[str, object]]:
+    rows = tree.get(key) or []
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Invalid(f"group {name}: {key}: not a list of tables", _HINT)
-    return found
+    return rows

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from fairlane.lifecycle.cooldown import own_wait
-from fairlane.lifecycle.reclaim import status_after
-from fairlane.lifecycle.retry import attempts_max, half_open_at, wait_after
-from fairlane.lifecycle.stops import Stop, counts_as, request_stop, stop_detail, stop_kind
-from fairlane.lifecycle.transitions import IllegalTransition, rule_for
+from fairlane.lifecycle.backoff import attempts_max, half_open_at, own_wait, wait_after
+from fairlane.lifecycle.transitions import (
+    IllegalTransition,
+    Stop,
+    counts_as,
+    request_stop,
+    rule_for,
+    status_after,
+    stop_detail,
+    stop_kind,
+)
 from fairlane.model.event import Event, Happening
-from fairlane.model.frozen import changed
+from fairlane.model.record import changed
 from fairlane.model.task import FAILURES, Lease, Outcome, Status, Task
 
 if TYPE_CHECKING:
@@ -21,17 +27,13 @@ if TYPE_CHECKING:
 
     Logged = tuple[str, Mapping[str, object]]
 
-#: What the end of an attempt is called, before a stop that was asked for is looked at.
-_TOLD = {
-    Happening.SUCCEEDED: Outcome.SUCCEEDED,
-    Happening.FAILED: Outcome.FAILED,
-    Happening.LAUNCH_FAILED: Outcome.LAUNCH_FAILED,
-    Happening.LOST: Outcome.LOST,
-    Happening.THROTTLED: Outcome.THROTTLED,
-    Happening.ENVIRONMENT: Outcome.ENVIRONMENT,
-    Happening.RELEASED: Outcome.RELEASED,
-    Happening.STOPPED: Outcome.CANCELED,
+#: The outcome of each end of an attempt, before a requested stop changes it.
+OUTCOMES: dict[Happening, Outcome] = {
+    Happening(end): end for end in Outcome if end is not Outcome.CANCELED
 }
+OUTCOMES[Happening.STOPPED] = Outcome.CANCELED
+#: What happens to a task when its attempt ends with an outcome.
+HAPPENINGS = {outcome: happening for happening, outcome in OUTCOMES.items()}
 
 
 class Step(NamedTuple):
@@ -57,7 +59,7 @@ class _Case(NamedTuple):
     story: Sequence[Event]
 
     def refuse(self, why: str) -> NoReturn:
-        raise IllegalTransition(self.task.id, self.task.status, self.happening, self.story, why)
+        raise IllegalTransition(self.task, self.happening, self.story, why)
 
 
 def step(
@@ -119,7 +121,7 @@ def _end(case: _Case) -> Step:
     """The attempt is over: what it counts as decides what follows."""
     if case.happening is Happening.STOPPED and not case.task.stop_requested:
         case.refuse("Nobody asked for its stop.")
-    outcome = counts_as(_TOLD[case.happening], case.task.stop_requested)
+    outcome = counts_as(OUTCOMES[case.happening], case.task.stop_requested)
     if outcome is Outcome.SUCCEEDED:
         return _succeeded(case)
     if outcome is Outcome.CANCELED:
@@ -153,9 +155,9 @@ def _failed(case: _Case, outcome: Outcome) -> Step:
     ended = _ended(case, failures=task.failures + 1, launch_failures=in_a_row)
     most = attempts_max(task.max_attempts, policy)
     if task.half_opened:
-        most = max(most, ended.failures)  # the half-open try comes on top
-    told = {"detail": detail, "failures": ended.failures, "of": most}
-    first = (str(outcome), _attempt(task) | told)
+        most = max(most, ended.failures)  # the half-open try is extra
+    data = {"detail": detail, "failures": ended.failures, "of": most}
+    first = (str(outcome), _attempt(task) | data)
     follows = status_after(outcome, task.failures, task.launch_failures, task.max_attempts, policy)
     what = f"{outcome}: {detail}" if detail else str(outcome)
     reason = f"{what} (attempt {ended.failures} of {most})"
@@ -267,11 +269,7 @@ def _late(case: _Case) -> Step:
 _RULES: dict[str, Callable[[_Case], Step]] = {
     "lease": _lease,
     "start": _start,
-    "succeed": _end,
-    "fail": _end,
-    "give_back": _end,
-    "release": _end,
-    "stop": _end,
+    **dict.fromkeys(("succeed", "fail", "give_back", "release", "stop"), _end),
     "cancel": _cancel,
     "ask_stop": _ask_stop,
     "retry": _retry,
@@ -282,8 +280,8 @@ _RULES: dict[str, Callable[[_Case], Step]] = {
 }
 
 
-#: Every count and trace of a task's attempts, but for their number.
-_CLEAN: dict[str, Any] = {
+#: Every count and trace of a task's attempts, except their number.
+_CLEAN: dict[str, object] = {
     "failures": 0,
     "launch_failures": 0,
     "setbacks": 0,
@@ -299,16 +297,16 @@ _CLEAN: dict[str, Any] = {
 }
 
 
-def _cleared(task: Task, **changes: Any) -> Task:
-    """The task with every count and trace of its attempts cleared, but for their number."""
+def _cleared(task: Task, **changes: object) -> Task:
+    """The task with every count and trace of its attempts cleared, except their number."""
     return changed(task, **(_CLEAN | changes))
 
 
-def _ended(case: _Case, **changes: Any) -> Task:
+def _ended(case: _Case, **changes: object) -> Task:
     """The task without its lease; rows of setbacks are broken, a lost attempt is remembered."""
     task = case.task
     fence = task.lease.fence if task.lease else 0
-    ended: dict[str, Any] = {
+    ended: dict[str, object] = {
         "lease": None,
         "stop_requested": "",
         "setbacks": 0,

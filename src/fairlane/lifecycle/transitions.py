@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from fairlane.lifecycle.backoff import gives_up
 from fairlane.model.errors import Refused
 from fairlane.model.event import Event, Happening
 from fairlane.model.instant import show_instant
 from fairlane.model.record import dataclass
-from fairlane.model.task import Status, Task
+from fairlane.model.task import FAILURES, Outcome, Status, Task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from fairlane.model.instant import Instant
+    from fairlane.model.snapshot import InFlight
+    from fairlane.policy.policy import Policy
+
 
 #: How many of a task's last events an error tells.
 STORY_MAX = 10
@@ -87,39 +95,36 @@ class IllegalTransition(Refused):
     """Something happened to a task that its status does not allow; carries its last events."""
 
     def __init__(
-        self,
-        task: str,
-        status: Status,
-        happening: Happening,
-        story: Sequence[Event] = (),
-        why: str = "",
+        self, task: Task, happening: Happening, story: Sequence[Event] = (), why: str = ""
     ) -> None:
-        self.task, self.status, self.happening = task, status, happening
+        self.task, self.happening = task, happening
         self.story, self.why = tuple(story)[-STORY_MAX:], why
         goal = goals(happening)[0]
-        message = f'{task}: {status} -> {goal} on "{happening}" is refused'
-        lines = [why or _CAN_BE.get(happening) or _what_can(status)]
+        message = f'{task.id}: {task.status} -> {goal} on "{happening}" is refused'
+        lines = [why or _CAN_BE.get(happening) or _what_can(task.status)]
         if self.story:
-            lines += [f"Last events of {task}:", *(f"  {_tell(event)}" for event in self.story)]
+            lines += [f"Last events of {task.id}:", *(f"  {_tell(event)}" for event in self.story)]
         super().__init__(message, "\n".join(lines))
 
     def with_story(self, story: Sequence[Event]) -> IllegalTransition:
         """The same refusal, told with the task's last events."""
-        return IllegalTransition(self.task, self.status, self.happening, story, self.why)
+        return IllegalTransition(self.task, self.happening, story, self.why)
 
 
 def rule_for(task: Task, happening: Happening, story: Sequence[Event] = ()) -> Rule:
     """The rule for this status and happening, or the refusal."""
     rule = TRANSITIONS.get((task.status, happening))
     if rule is None:
-        raise IllegalTransition(task.id, task.status, happening, story)
+        raise IllegalTransition(task, happening, story)
     return rule
 
 
 def goals(happening: Happening) -> tuple[Status, ...]:
     """Every status that a happening can lead to, the usual one first."""
-    found = [to for (_, each), rule in TRANSITIONS.items() if each is happening for to in rule.to]
-    return tuple(dict.fromkeys(found))
+    statuses = [
+        to for (_, other), rule in TRANSITIONS.items() if other is happening for to in rule.to
+    ]
+    return tuple(dict.fromkeys(statuses))
 
 
 #: What people ask for -> of which tasks it can be asked.
@@ -132,7 +137,7 @@ _TIMES = ("until", "expires_at")
 
 
 def _what_can(status: Status) -> str:
-    allowed = [str(happening) for (each, happening) in TRANSITIONS if each is status]
+    allowed = [str(happening) for (other, happening) in TRANSITIONS if other is status]
     return f"Of a {status} task there can be: {', '.join(allowed)}."
 
 
@@ -144,3 +149,83 @@ def _tell(event: Event) -> str:
         if value not in ("", None)
     )
     return f"{show_instant(event.at)} {event.kind}{facts}"
+
+
+class Stop(StrEnum):
+    """Who wants it stopped; `Task.stop_requested` is `KIND[: detail]`."""
+
+    CANCEL = "cancel"
+    TIMEOUT = "timeout"
+    BUDGET = "budget"
+
+
+#: The ends that a stop can cause; other ends keep their outcome.
+_CAUSED = frozenset({Outcome.CANCELED, Outcome.FAILED, Outcome.LOST, Outcome.RELEASED})
+
+
+def stop_text(kind: Stop, detail: str = "") -> str:
+    """What is kept with the task."""
+    return f"{kind}: {detail}" if detail else str(kind)
+
+
+def stop_kind(stop_requested: str) -> Stop | None:
+    """The kind of a stop that was requested; None: none was. A reason of no kind is a cancel."""
+    if not stop_requested:
+        return None
+    word = stop_requested.partition(":")[0].strip()
+    return Stop(word) if word in set(Stop) else Stop.CANCEL
+
+
+def stop_detail(stop_requested: str) -> str:
+    """What was said about the stop, without its kind."""
+    word, _, rest = stop_requested.partition(":")
+    return rest.strip() if word.strip() in set(Stop) else stop_requested
+
+
+def request_stop(task: Task, kind: Stop, detail: str = "") -> Task:
+    """The task with the stop requested, durably. The first request counts, but a cancel wins."""
+    now_wanted = stop_kind(task.stop_requested)
+    if now_wanted is Stop.CANCEL or (now_wanted is not None and kind is not Stop.CANCEL):
+        return task
+    return replace(task, stop_requested=stop_text(kind, detail))
+
+
+def counts_as(outcome: Outcome, stop_requested: str) -> Outcome:
+    """What the end of an attempt counts as when a stop was requested; a success wins over all."""
+    kind = stop_kind(stop_requested)
+    if kind is None or outcome is Outcome.SUCCEEDED:
+        return outcome
+    if kind is Stop.CANCEL:
+        return Outcome.CANCELED
+    if outcome not in _CAUSED:
+        return outcome
+    return Outcome.FAILED if kind is Stop.TIMEOUT else Outcome.RELEASED
+
+
+def expired(in_flight: InFlight, now: Instant) -> bool:
+    """Whether the lease has run out and its process was not seen alive."""
+    lease = in_flight.lease
+    return lease.expires_at is not None and lease.expires_at <= now and not lease.alive
+
+
+def status_after_loss(in_flight: InFlight, policy: Policy, stop_requested: str = "") -> Status:
+    """What `step` makes of the task when this attempt is lost."""
+    outcome = counts_as(Outcome.LOST, stop_requested)
+    failures = in_flight.lane.failures
+    return status_after(
+        outcome, failures, in_flight.launch_failures, in_flight.max_attempts, policy
+    )
+
+
+def status_after(
+    outcome: Outcome, failures: int, launch_failures: int, max_attempts: int | None, policy: Policy
+) -> Status:
+    """The status that follows the end of an attempt, given the counts before it."""
+    if outcome is Outcome.SUCCEEDED:
+        return Status.DONE
+    if outcome is Outcome.CANCELED:
+        return Status.CANCELED
+    if outcome not in FAILURES:
+        return Status.QUEUED
+    parks = gives_up(outcome, failures, launch_failures, max_attempts, policy)
+    return Status.PARKED if parks else Status.QUEUED

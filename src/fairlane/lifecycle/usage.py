@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from fairlane.model.instant import MINUTE, Instant, instant, to_datetime
-from fairlane.model.project import charge
-from fairlane.policy.sections import is_calendar, window_micros
+from fairlane.model.instant import MINUTE, Instant, instant, minute_of, to_datetime
+from fairlane.policy.schema import is_calendar, window_micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     #: Usage of one minute: (its first instant, tokens, micro-dollars).
     Bucket = tuple[Instant, int, int]
-
-
-class Tokens(NamedTuple):
-    """Four disjoint counters; which of them make up "tokens" is the policy's choice."""
-
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-
-
-def counted(tokens: Tokens, count: Iterable[str]) -> int:
-    """The tokens that count in shares, budgets and estimates."""
-    booked = tokens._asdict()
-    return sum(booked[name] for name in set(count))
-
-
-def minute_of(when: Instant) -> Instant:
-    """The first instant of its minute: the bucket in which usage is booked."""
-    return when - when % MINUTE
 
 
 def window_start(window: str, now: Instant) -> Instant | None:
@@ -58,8 +37,8 @@ def window_end(window: str, now: Instant) -> Instant | None:
 
 def spent(buckets: Iterable[Bucket], window: str, now: Instant) -> tuple[int, int]:
     """Tokens and micro-dollars in the window."""
-    held = _held(buckets, window, now)
-    return sum(tokens for _, tokens, _ in held), sum(usd for _, _, usd in held)
+    in_window = _held(buckets, window, now)
+    return sum(tokens for _, tokens, _ in in_window), sum(usd for _, _, usd in in_window)
 
 
 def leaves(
@@ -83,16 +62,6 @@ def leaves(
 def reserved(estimate: int, used: int) -> int:
     """What an attempt in flight is still expected to use."""
     return max(0, estimate - used)
-
-
-def clock_correction(estimate_charged: int, used: int, weight: int, ended: bool) -> int:
-    """How a project's clock must differ from the charge that was taken at the start.
-
-    While the attempt runs the project has received max(used, estimate), when it has ended, what
-    was used. `weight` is the one kept with the lease.
-    """
-    received = used if ended else max(used, estimate_charged)
-    return charge(received, weight) - charge(estimate_charged, weight)
 
 
 def percentile70(values: Iterable[int]) -> int:

@@ -18,9 +18,9 @@ from fairlane.model.errors import FairlaneError, NotFound, did_you_mean
 from fairlane.service.operations.table import OPERATIONS
 
 #: What came with a call over HTTP: the ASGI scope of its request. Over stdio it is empty.
-CallScope: TypeAlias = Mapping[str, Any]
+CallScope: TypeAlias = Mapping[str, object]
 #: Answers an operation, by its name, its arguments and that scope; raises `FairlaneError`.
-Ask: TypeAlias = Callable[[str, Mapping[str, Any], CallScope], Awaitable[Mapping[str, Any]]]
+Ask: TypeAlias = Callable[[str, Mapping[str, object], CallScope], Awaitable[Mapping[str, object]]]
 _Context: TypeAlias = "ServerRequestContext[Any]"
 
 INSTRUCTIONS = (
@@ -78,7 +78,7 @@ def mcp_app(
 
     Mount the first where clients are told to look (`/mcp`): it looks at no path. Enter the second,
     `async with running():`, in the lifespan of the server. It checks no token, no Host and no
-    Origin: whoever mounts it stands in front of it, and leaves in the scope what `ask` must know.
+    Origin: its caller does so first, and leaves in the scope what `ask` must know.
     """
     sessions = StreamableHTTPSessionManager(server_of(ask), stateless=True, json_response=True)
     return StreamableHTTPASGIApp(sessions), sessions.run

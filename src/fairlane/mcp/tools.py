@@ -1,17 +1,63 @@
-"""Tools: one for each operation that agents may call, straight from the table."""
+"""Tools: one for each operation that agents may call, from the table; and a task's fields."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
-from fairlane.mcp.fields import task_schema
-from fairlane.service.operations import function_of
-from fairlane.service.operations.documents import DOCUMENTS
+from fairlane.service.operations.call import function_of
+from fairlane.service.operations.schemas import DOCUMENTS
 from fairlane.service.operations.table import OPERATIONS, Operation
+
+_TYPES: dict[str, dict[str, object]] = {
+    "text": {"type": "string"},
+    "number": {"type": "integer"},
+    "flag": {"type": "boolean"},
+    "list": {"type": "array", "items": {"type": "string"}},
+    "table": {"type": "object"},
+}
+#: Field -> its type, and what it is.
+_FIELDS: dict[str, tuple[str, str]] = {
+    "id": ("text", "Its name; known ones are returned as they are. Default: t1, t2, …"),
+    "prompt": ("text", "What the agent is told."),
+    "title": ("text", "What people read; default: the prompt's first line."),
+    "project": ("text", "Whose it is; default: default."),
+    "kind": ("text", "plan, spec, phase, code, review, …; default: code."),
+    "agent": ("text", "Who does it: claude, codex, …"),
+    "command": ("list", "A command line to run instead of an agent's."),
+    "priority": ("number", "Lower goes first; default: 100."),
+    "parent": ("text", "The task that makes this one."),
+    "needs": ("list", "Ids of tasks that must be done before."),
+    "artifacts": ("list", "Paths that must exist before."),
+    "group": ("text", "Followed together with others; made on first use."),
+    "parallel": ("flag", "May go beside others of its group."),
+    "locks": ("list", "Names that at most one task holds."),
+    "workspace": ("text", "The workspace it prefers."),
+    "pool": ("text", "Whose limits it shares; default: the agent's."),
+    "labels": ("list", "What its worker must have: gpu."),
+    "estimate_tokens": ("number", "What it may use; default: from history."),
+    "timeout": ("text", "Stopped after this long: 30m, 4h."),
+    "max_attempts": ("number", "Parked after so many failures."),
+    "not_before": ("text", "Not earlier than this time (RFC 3339)."),
+    "template": ("text", "The prompt's template; none: as it is."),
+    "base": ("text", "The branch where its worktree starts."),
+    "merge": ("text", "After success: keep, merge or pr."),
+    "session": ("text", "On a retry: resume (default) or fresh."),
+    "vars": ("table", "For the template."),
+    "env": ("table", "For its process; never shown."),
+    "meta": ("table", "Your own."),
+}
+
+
+def task_schema() -> dict[str, object]:
+    """One task to add. Unknown fields are refused by name, so they are not forbidden here."""
+    properties = {
+        name: _TYPES[kind] | {"description": about} for name, (kind, about) in _FIELDS.items()
+    }
+    return {"type": "object", "properties": properties}
+
 
 #: What takes something away, or puts another value in its place.
 _DESTRUCTIVE = ("cancel", "policy_set")
@@ -24,16 +70,16 @@ def tools() -> list[Tool]:
     return [_tool(operation) for operation in OPERATIONS.values() if operation.tool]
 
 
-def arguments_of(operation: Operation, given: Mapping[str, Any] | None) -> dict[str, Any]:
+def arguments_of(operation: Operation, arguments: Mapping[str, object] | None) -> dict[str, object]:
     """What was given, and the defaults that the tool names for the rest."""
-    told = {name: value for name, value in (given or {}).items() if value is not None}
-    fixed = {
+    values = {name: value for name, value in (arguments or {}).items() if value is not None}
+    defaults = {
         name: schema["default"] for name, schema in operation.takes.items() if "default" in schema
     }
-    return fixed | told
+    return defaults | values
 
 
-def result_of(document: Mapping[str, Any], failed: bool = False) -> CallToolResult:
+def result_of(document: Mapping[str, object], failed: bool = False) -> CallToolResult:
     """A document as what a tool gives: structured, and the same as text."""
     text = json.dumps(document, ensure_ascii=False)
     return CallToolResult(
@@ -44,10 +90,12 @@ def result_of(document: Mapping[str, Any], failed: bool = False) -> CallToolResu
 
 
 def _tool(operation: Operation) -> Tool:
-    properties = {name: dict(schema) for name, schema in operation.takes.items()}
+    properties: dict[str, dict[str, object]] = {
+        name: {**schema} for name, schema in operation.takes.items()
+    }
     if operation.name == "add":
         properties["tasks"]["items"] = task_schema()
-    asked: dict[str, Any] = {
+    takes: dict[str, object] = {
         "type": "object",
         "properties": properties,
         "required": list(operation.needs),
@@ -55,9 +103,9 @@ def _tool(operation: Operation) -> Tool:
     }
     return Tool(
         name=operation.name,
-        description=function_of(operation.name).__doc__,
-        input_schema=asked,
-        output_schema=dict(DOCUMENTS[operation.gives]),
+        description=(function_of(operation.name).__doc__ or "").splitlines()[0],
+        input_schema=takes,
+        output_schema={**DOCUMENTS[operation.gives]},
         annotations=ToolAnnotations(
             read_only_hint=operation.reads,
             destructive_hint=operation.name in _DESTRUCTIVE,

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Self
+
+    from fairlane.model.documents.admin import ErrorAnswer
 
 
-#: What the system says where there is no room for what was to be written.
+#: Error numbers of the system for a disk without room.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: Error numbers of the system -> what is missing.
 MISSING = {
@@ -23,15 +26,17 @@ MISSING = {
 }
 #: Those that are about a disk.
 ON_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
-#: How programs tell the same; of a write that fails git does not say why.
-_TOLD = re.compile(
+#: Codes of errors of the store.
+_OF_THE_STORE = ("corrupt", "read_only", "store")
+#: Messages of programs for the same; git gives no reason for a failed write.
+_SHORTAGE = re.compile(
     r"No space left on device|Disk quota exceeded|Too many open files|Cannot allocate memory"
     r"|Resource temporarily unavailable|(?:unable to|failed to|could ?n.t|could not) write"
 )
 
 
 class FairlaneError(Exception):
-    """The base of all; `code` goes into the error document, `exit_code` to the shell."""
+    """The base of all; `code` is for the error document, `exit_code` for the shell."""
 
     code: ClassVar[str] = "error"
     exit_code: ClassVar[int] = 1
@@ -42,10 +47,16 @@ class FairlaneError(Exception):
         self.hint = hint
         self.error_code = code or self.code
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> ErrorAnswer:
         """The error document that every interface gives."""
-        error = {"code": self.error_code, "message": self.message, "hint": self.hint}
-        return {"schema": "fairlane/1", "error": error}
+        return {
+            "schema": "fairlane/1",
+            "error": {"code": self.error_code, "message": self.message, "hint": self.hint},
+        }
+
+    def within(self, place: str, code: str | None = None) -> Self:
+        """The same error with the place that it is about in front: `PLACE: message`."""
+        return type(self)(f"{place}: {self.message}", self.hint, code or self.error_code)
 
 
 class Refused(FairlaneError):
@@ -80,6 +91,12 @@ class Shortage(FairlaneError):
     code = "environment"
 
 
+def is_environmental(error: Exception) -> bool:
+    """Whether the machine or the store caused it, not what was being done."""
+    code = error.error_code if isinstance(error, FairlaneError) else ""
+    return isinstance(error, OSError | TryLater) or code in _OF_THE_STORE
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint that names the nearest known word, or lists all of them."""
     from difflib import get_close_matches
@@ -91,6 +108,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"Known: {', '.join(words)}." if words else ""
 
 
-def told_in(text: str) -> str:
-    """The line in which a program tells of a shortage; empty: none does."""
-    return next((line.strip() for line in text.splitlines() if _TOLD.search(line)), "")
+def shortage_in(text: str) -> str:
+    """The line in which a program reports a shortage; empty: none does."""
+    return next((line.strip() for line in text.splitlines() if _SHORTAGE.search(line)), "")

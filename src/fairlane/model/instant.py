@@ -20,6 +20,10 @@ DAY: Micros = 24 * HOUR
 #: Longest duration: a hundred years, so that no sum of instants leaves the calendar.
 DURATION_MAX: Micros = 36_500 * DAY
 
+#: Hints of errors: how to write them.
+WRITE_DURATION = "Write it as 30s, 5m, 1h30m or 7d."
+WRITE_INSTANT = "Write it as 2026-01-30T12:00:00Z."
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"ms": 1_000, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 _PART = re.compile(r"(\d+)(ms|s|m|h|d|w)")
@@ -56,7 +60,7 @@ def parse_instant(text: str) -> Instant:
     try:
         return instant(datetime.fromisoformat(text))
     except ValueError as error:
-        raise Invalid(f"not a time: {text!r}", "Write it as 2026-01-30T12:00:00Z.") from error
+        raise Invalid(f"not a time: {text!r:.62}", WRITE_INSTANT) from error
 
 
 def show_instant(when: Instant) -> str:
@@ -70,9 +74,8 @@ def show_instant(when: Instant) -> str:
 
 def parse_duration(text: str) -> Micros:
     """A length such as `90s`, `5m`, `1h30m`, `7d`."""
-    if not isinstance(text, str) or not _DURATION.fullmatch(text):
-        shown = text[:60] if isinstance(text, str) else text
-        raise Invalid(f"not a duration: {shown!r}", "Write it as 30s, 5m, 1h30m or 7d.")
+    if not _DURATION.fullmatch(text):
+        raise Invalid(f"not a duration: {text!r:.62}", WRITE_DURATION)
     length = sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(text))
     if length > DURATION_MAX:
         raise Invalid(f"not a duration: {text!r}", f"Use at most {DURATION_MAX // DAY}d.")
@@ -90,3 +93,8 @@ def show_duration(length: Micros) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts) or "0s"
+
+
+def minute_of(when: Instant) -> Instant:
+    """The first instant of its minute: the bucket in which usage is booked."""
+    return when - when % MINUTE

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from dataclasses import field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane.model.instant import Instant, show_instant
-from fairlane.model.lane import LaneKey
 from fairlane.model.record import dataclass
-from fairlane.model.task import Status
+from fairlane.model.task import LaneKey, Status
+
+if TYPE_CHECKING:
+    from fairlane.model.documents.parts import HeldDocument, HoldDocument, RoomDocument
+    from fairlane.model.documents.reports import (
+        PickDocument,
+        PlanDocument,
+        ReclaimDocument,
+        ScorePartsDocument,
+    )
 
 #: Codes of holds that nothing will free by itself.
 MISCONFIGURED = frozenset({"cap_zero", "no_worker", "no_label", "unknown_agent"})
@@ -42,7 +50,7 @@ class Hold(NamedTuple):
         """Whether neither time nor other work will free it."""
         return self.code in MISCONFIGURED
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> HoldDocument:
         """As every interface shows it."""
         return {
             "gate": self.gate,
@@ -60,9 +68,9 @@ class Held(NamedTuple):
     count: int  # type: ignore[assignment]  # a tuple has a method of this name
     tasks: tuple[str, ...]  # the first few
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> HeldDocument:
         """As every interface shows it."""
-        return self.hold.document() | {"count": self.count, "tasks": list(self.tasks)}
+        return {**self.hold.document(), "count": self.count, "tasks": list(self.tasks)}
 
 
 class ScoreParts(NamedTuple):
@@ -78,13 +86,13 @@ class ScoreParts(NamedTuple):
         """The score."""
         return self.kind + self.age + self.depth + self.retries
 
-    def document(self) -> dict[str, int]:
+    def document(self) -> ScorePartsDocument:
         """As every interface shows it."""
         return {"kind": self.kind, "age": self.age, "depth": self.depth, "retries": self.retries}
 
 
 class Pick(NamedTuple):
-    """One chosen task, where it goes, and the numbers that decided."""
+    """One chosen task, its worker and workspace, and the numbers that decided."""
 
     task: str
     lane: LaneKey
@@ -92,9 +100,9 @@ class Pick(NamedTuple):
     workspace: str | None
     estimate: int  # tokens reserved for it
     score: ScoreParts
-    share: dict[str, Any]
+    share: dict[str, object]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> PickDocument:
         """As every interface shows it."""
         return {
             "task": self.task,
@@ -116,7 +124,7 @@ class Reclaim(NamedTuple):
     lease: str
     status: Status
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ReclaimDocument:
         """As every interface shows it."""
         return {"task": self.task, "lease": self.lease, "status": str(self.status)}
 
@@ -128,7 +136,7 @@ class Room(NamedTuple):
     in_flight: int
     free: int | None  # None: no limit
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> RoomDocument:
         """As every interface shows it."""
         return {"cap": self.cap, "in_flight": self.in_flight, "free": self.free}
 
@@ -140,7 +148,7 @@ class Clocks:
     everyone: int = 0
     projects: dict[str, tuple[int, bool]] = field(default_factory=dict)  # (clock, present)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Canonical form."""
         rows = {name: list(self.projects[name]) for name in sorted(self.projects)}
         return {"everyone": self.everyone, "projects": rows}
@@ -162,16 +170,16 @@ class Plan:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is in flight and time frees no hold; a parked task may be due later."""
-        return not self.room.in_flight and all(held.hold.until is None for held in self.holds)
+        return not self.room.in_flight and all(row.hold.until is None for row in self.holds)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> PlanDocument:
         """As every interface shows it, digests apart."""
         return {
             "now": show_instant(self.now),
             "capacity": self.room.document(),
             "picks": [pick.document() for pick in self.picks],
             "reclaims": [reclaim.document() for reclaim in self.reclaims],
-            "holds": [held.document() for held in self.holds],
+            "holds": [row.document() for row in self.holds],
             "reason": str(self.reason),
             "wake_at": _show(self.wake_at),
         }

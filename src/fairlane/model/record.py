@@ -1,19 +1,37 @@
-"""Frozen dataclasses that are made quickly: a command starts in half the time.
+"""Frozen dataclasses that are made quickly, and quick ways to fill and change them.
 
 The standard decorator writes and compiles six functions for every class, which a command pays
 before it does anything. Here only `__init__` is written; the rest is shared by all classes. What
-type checkers, `fields`, `replace` and `asdict` see is the same.
+type checkers, `fields`, `replace` and `asdict` see is the same. `fairlane list` takes 125 ms so,
+and 156 ms with the standard decorator (the fastest of 25 runs of each, taken in turns).
 """
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import MISSING, Field, FrozenInstanceError
+import json.encoder
+import types
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, Field, FrozenInstanceError, fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cache, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    NamedTuple,
+    NoReturn,
+    Protocol,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from dataclasses import dataclass
 else:
 
@@ -24,23 +42,35 @@ else:
         return dataclasses.dataclass(frozen=frozen, slots=slots)
 
 
-__all__ = ["dataclass"]
+__all__ = ["changed", "dataclass", "filled", "layout"]
 
+T = TypeVar("T")
 #: What `fields` tells a field from other annotations by.
 _SORT = vars(dataclasses)["_FIELD"]
+
+
+class _Record(Protocol):
+    """What the functions below use of a record."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __slots__: tuple[str, ...]
+
+    @staticmethod
+    def _compared(value: object) -> tuple[object, ...]: ...
 
 
 def _record(cls: type) -> type:
     """The class with slots, `__init__`, and what all such classes have."""
     body = {name: value for name, value in vars(cls).items() if name not in _NOT_COPIED}
-    found = {name: _field(name, kind, body) for name, kind in body["__annotations__"].items()}
-    listed = tuple(found.values())
-    compared = tuple(each.name for each in listed if each.compare)
+    kinds = body.get("__annotations__", {})
+    by_name = {name: _field(name, kind, body) for name, kind in kinds.items()}
+    listed = tuple(by_name.values())
+    compared = tuple(field.name for field in listed if field.compare)
     body |= {name: value for name, value in _SHARED.items() if name not in body}
     body |= {
-        "__slots__": tuple(found),
-        "__match_args__": tuple(each.name for each in listed if each.init),
-        "__dataclass_fields__": found,
+        "__slots__": tuple(by_name),
+        "__match_args__": tuple(field.name for field in listed if field.init),
+        "__dataclass_fields__": by_name,
         "__init__": _init(cls, listed),
         "_compared": staticmethod(_reader(compared)),
     }
@@ -49,27 +79,30 @@ def _record(cls: type) -> type:
     return made
 
 
-def _field(name: str, kind: Any, body: dict[str, Any]) -> Field[Any]:
+def _field(name: str, kind: object, body: dict[str, Any]) -> Field[Any]:
     """A field as the standard module has it; its default leaves the body."""
-    given = body.pop(name, MISSING)
-    found: Any = given if isinstance(given, Field) else dataclasses.field(default=given)
-    if found.default.__class__.__hash__ is None:
-        raise ValueError(f"mutable default {given!r} of {name}: give a default_factory")
-    found.name, found.type, found.kw_only, found._field_type = name, kind, False, _SORT
-    return found  # type: ignore[no-any-return]
+    default = body.pop(name, MISSING)
+    field: Field[Any]
+    field = default if isinstance(default, Field) else dataclasses.field(default=default)
+    if field.default.__class__.__hash__ is None:
+        raise ValueError(f"mutable default {default!r} of {name}: give a default_factory")
+    for attribute, value in (("name", name), ("type", kind), ("_field_type", _SORT)):
+        setattr(field, attribute, value)
+    field.kw_only = False
+    return field
 
 
-def _init(cls: type, listed: tuple[Field[Any], ...]) -> Any:
+def _init(cls: type, listed: tuple[Field[Any], ...]) -> Callable[..., None]:
     """The one function that is written for every class."""
     space: dict[str, Any] = {"put": object.__setattr__, "MISSING": MISSING}
     takes, lines = ["self"], []
-    for each in listed:
-        name, default = each.name, f"default_{each.name}"
-        made = each.default_factory is not MISSING
-        if made or each.default is not MISSING:
-            space[default] = each.default_factory if made else each.default
+    for field in listed:
+        name, default = field.name, f"default_{field.name}"
+        made = field.default_factory is not MISSING
+        if made or field.default is not MISSING:
+            space[default] = field.default_factory if made else field.default
         value = f"{default}()" if made else default
-        if each.init:
+        if field.init:
             takes.append(f"{name}={'MISSING' if made else default}" if default in space else name)
             value = f"{value} if {name} is MISSING else {name}" if made else name
         elif default not in space:
@@ -78,42 +111,43 @@ def _init(cls: type, listed: tuple[Field[Any], ...]) -> Any:
     if hasattr(cls, "__post_init__"):
         lines.append("    self.__post_init__()")
     exec(f"def __init__({', '.join(takes)}):\n" + "\n".join(lines or ["    pass"]), space)
-    space["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
-    return space["__init__"]
+    init: Callable[..., None] = space["__init__"]
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    return init
 
 
-def _reader(names: tuple[str, ...]) -> Callable[[Any], Any]:
+def _reader(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
     if not names:
         return lambda _: ()
     read = attrgetter(*names)
     return read if len(names) > 1 else lambda value: (read(value),)
 
 
-def _repr(self: Any) -> str:
-    shown = (each for each in dataclasses.fields(self) if each.repr)
-    told = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in shown)
-    return f"{type(self).__qualname__}({told})"
+def _repr(self: _Record) -> str:
+    shown = (field.name for field in dataclasses.fields(self) if field.repr)
+    values = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
+    return f"{type(self).__qualname__}({values})"
 
 
-def _eq(self: Any, other: Any) -> Any:
+def _eq(self: _Record, other: _Record) -> object:
     if other.__class__ is not self.__class__:
         return NotImplemented
     return self._compared(self) == other._compared(other)
 
 
-def _hash(self: Any) -> int:
+def _hash(self: _Record) -> int:
     return hash(self._compared(self))
 
 
-def _no_change(self: Any, name: str, value: Any = None) -> NoReturn:
+def _no_change(self: _Record, name: str, value: object = None) -> NoReturn:
     raise FrozenInstanceError(f"cannot change field {name!r}")
 
 
-def _get_state(self: Any) -> list[Any]:
+def _get_state(self: _Record) -> list[object]:
     return [getattr(self, name, MISSING) for name in self.__slots__]
 
 
-def _set_state(self: Any, state: list[Any]) -> None:
+def _set_state(self: _Record, state: list[object]) -> None:
     for name, value in zip(self.__slots__, state, strict=True):
         if value is not MISSING:
             object.__setattr__(self, name, value)
@@ -129,3 +163,178 @@ _SHARED = {
     "__getstate__": _get_state,
     "__setstate__": _set_state,
 }
+
+
+class Layout(NamedTuple):
+    """The fields of a frozen class with slots, in order."""
+
+    places: dict[str, int]
+    blank: list[Any]  # their defaults
+    read: Callable[[object], list[Any]]
+    make: Callable[[Iterable[object]], Any]  # a value from all its fields, in order
+
+
+def _layout(kind: type[_Record]) -> Layout:
+    listed = dataclasses.fields(kind)
+    names = [field.name for field in listed]
+    blank = [
+        field.default_factory() if field.default_factory is not MISSING else field.default
+        for field in listed
+    ]
+    places = {name: place for place, name in enumerate(names)}
+    return Layout(places, blank, *_quick(kind, names))
+
+
+#: How values of a class are laid out.
+layout: Callable[[type], Layout] = cache(_layout)
+
+
+def _quick(
+    kind: type[_Record], names: list[str]
+) -> tuple[Callable[[object], list[Any]], Callable[[Iterable[object]], Any]]:
+    """Reads all fields, and sets those of a twin that is not frozen yet, in one statement each."""
+    parts = ", ".join(f"value.{name}" for name in names)
+    source = f"""
+def read(value):
+    return [{parts}]
+
+def make(row):
+    value = Twin()
+    {parts}, = row
+    value.__class__ = kind
+    return value
+"""
+    twin = type(f"{kind.__name__}InTheMaking", (), {"__slots__": kind.__slots__})
+    space: dict[str, Any] = {"Twin": twin, "kind": kind}
+    exec(source, space)
+    return space["read"], space["make"]
+
+
+def filled(kind: type[T], row: Iterable[object]) -> T:
+    """A value from all its fields, in order; they are not checked again."""
+    value: T = layout(kind).make(row)
+    return value
+
+
+def changed(value: T, /, **changes: object) -> T:
+    """The same value with some fields changed; they are not checked again."""
+    places, _, read, make = layout(type(value))
+    row = read(value)
+    for name, part in changes.items():
+        row[places[name]] = part
+    after: T = make(row)
+    return after
+
+
+def encode(value: object) -> object:
+    """A value as JSON has it; fields that have their default are left out."""
+    return _encoder(type(value))(value)
+
+
+def decode(kind: type[T], document: object) -> T:
+    """The value of a type that `encode` wrote."""
+    value: T = _decode(kind, document)
+    return value
+
+
+def _decode(kind: object, document: Any) -> Any:
+    origin = get_origin(kind)
+    if origin is Union or origin is types.UnionType:
+        if document is None:
+            return None
+        return _decode(next(arm for arm in get_args(kind) if arm is not type(None)), document)
+    if origin is tuple:
+        return _tuple(get_args(kind), document)
+    if origin is not None and issubclass(origin, dict):
+        value_kind = get_args(kind)[1]
+        return {key: _decode(value_kind, value) for key, value in document.items()}
+    if isinstance(kind, type):
+        if is_dataclass(kind):
+            hints = _hints(kind)
+            return kind(**{name: _decode(hints[name], value) for name, value in document.items()})
+        if hasattr(kind, "_fields"):
+            parts = zip(_hints(kind).values(), document, strict=True)
+            return kind(*(_decode(part_kind, part) for part_kind, part in parts))
+        if issubclass(kind, Enum | Fraction):
+            return kind(document)
+    return document
+
+
+def canonical(document: object) -> bytes:
+    """One way to write a document: sorted keys, no spaces, UTF-8."""
+    return _write(document).encode("utf-8", "surrogatepass")
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 as text: one name for the same bytes."""
+    from hashlib import sha256  # not every command needs it
+
+    return sha256(data).hexdigest()
+
+
+def writer(sort_keys: bool = False) -> Callable[[object], str]:
+    """JSON without spaces, by an encoder that is made once and not for every call."""
+    plain = json.JSONEncoder(
+        sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=False, check_circular=False
+    )
+    make = getattr(json.encoder, "c_make_encoder", None)
+    text = getattr(json.encoder, "encode_basestring", None)
+    if make is None or text is None:
+        return plain.encode
+    quick = make(None, plain.default, text, None, ":", ",", sort_keys, False, True)
+    return lambda document: "".join(quick(document, 0))
+
+
+_write = writer(sort_keys=True)
+
+
+def _find_encoder(kind: type) -> Callable[[Any], object]:
+    if issubclass(kind, Enum):
+        return attrgetter("value")
+    if issubclass(kind, Fraction):
+        return str
+    if is_dataclass(kind):
+        return partial(_fields, _defaults(kind))
+    if issubclass(kind, dict):
+        return lambda value: {str(key): encode(part) for key, part in value.items()}
+    if issubclass(kind, tuple | list) and not _is_plain(kind):
+        return lambda value: [_encoder(type(part))(part) for part in value]
+    return lambda value: value
+
+
+#: How values of one type are written; found once, because snapshots hold thousands.
+_encoder: Callable[[type], Callable[[Any], object]] = cache(_find_encoder)
+#: The types of a class's fields.
+_hints: Callable[[object], dict[str, object]] = cache(get_type_hints)
+
+
+def _fields(defaults: tuple[tuple[str, object], ...], value: object) -> dict[str, object]:
+    return {
+        name: _encoder(type(part))(part)
+        for name, default in defaults
+        if (part := getattr(value, name)) != default
+    }
+
+
+def _is_plain(kind: object) -> bool:
+    """Whether JSON has everything that a type may hold: such a tuple is written as it is."""
+    if kind in (str, int, float, bool, type(None), Ellipsis):
+        return True
+    parts = _hints(kind).values() if hasattr(kind, "_fields") else get_args(kind)
+    return bool(parts) and all(_is_plain(part) for part in parts)
+
+
+def _tuple(kinds: tuple[object, ...], document: list[object]) -> tuple[object, ...]:
+    if len(kinds) == 2 and kinds[1] is Ellipsis:
+        return tuple(_decode(kinds[0], part) for part in document)
+    return tuple(_decode(kind, part) for kind, part in zip(kinds, document, strict=True))
+
+
+def _defaults(kind: Any) -> tuple[tuple[str, object], ...]:
+    """Field names with their defaults; a mapping or tuple made anew counts as empty."""
+    return tuple(
+        (field.name, field.default if factory is MISSING else factory())
+        for field in fields(kind)
+        if field.init
+        for factory in (field.default_factory,)
+    )

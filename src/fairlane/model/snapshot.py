@@ -7,11 +7,9 @@ from dataclasses import field, replace
 
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import Instant
-from fairlane.model.lane import Entry, Lane, LaneKey, lane_of
-from fairlane.model.project import Group, Project
+from fairlane.model.project import Group, History, Pause, Pool, Project, Usage, Worker
 from fairlane.model.record import dataclass
-from fairlane.model.resources import History, Pause, Pool, Usage, Worker
-from fairlane.model.task import Lease, Status, Task
+from fairlane.model.task import Entry, Lane, LaneKey, Lease, Status, Task, lane_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +54,16 @@ class WaitCount:
 
 
 @dataclass(frozen=True, slots=True)
+class StaleWorkspace:
+    """A workspace that a host which is not seen any more may still use."""
+
+    project: str
+    name: str
+    task: str  # whose attempt was lost there
+    until: Instant
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """What planning reads. `Snapshot.of` builds one from plain objects."""
 
@@ -77,6 +85,7 @@ class Snapshot:
     ended: dict[str, Status] = field(default_factory=dict)  # done, parked, canceled
     half_open_at: Instant | None = None  # a parked task is tried once more; None: none, or later
     assumed: Worker | None = None  # where none lives; None: one with as many slots as cap `all`
+    stale: tuple[StaleWorkspace, ...] = ()  # workspaces that nobody may take yet
 
     @classmethod
     def of(
@@ -91,7 +100,7 @@ class Snapshot:
         history: Iterable[History] = (),
     ) -> Snapshot:
         """Lanes from plain tasks; what is in flight are tasks with that status."""
-        pauses = tuple(Pause(each) if isinstance(each, str) else each for each in paused)
+        pauses = tuple(Pause(pause) if isinstance(pause, str) else pause for pause in paused)
         numbered = _paused(_numbered(tasks), pauses)
         statuses = {task.id: task.status for task in numbered}
         lanes: dict[LaneKey, list[Entry]] = {}
@@ -131,7 +140,7 @@ def waits_of(task: Task, statuses: dict[str, Status]) -> Waiting | None:
     for needed in (*task.needs, *([task.parent] if task.parent else [])):
         if needed not in statuses:
             raise Invalid(f"task {task.id} needs {needed}, which is not known", "Add it first.")
-    needs = tuple((each, statuses[each]) for each in task.needs)
+    needs = tuple((need, statuses[need]) for need in task.needs)
     needs = tuple(pair for pair in needs if pair[1] is not Status.DONE)
     parent = (task.parent, statuses[task.parent]) if task.parent else None
     if parent and parent[1] is Status.DONE:
@@ -170,13 +179,13 @@ def in_flight_of(task: Task) -> InFlight:
 
 
 def _numbered(tasks: Iterable[Task]) -> list[Task]:
-    """Tasks with a `seq` each: as given, or in the order in which they stand."""
+    """Tasks with a `seq` each: their own, or their place in the list."""
     listed = list(tasks)
-    seen: set[str] = set()
+    ids: set[str] = set()
     for task in listed:
-        if task.id in seen:
+        if task.id in ids:
             raise Invalid(f"task {task.id} appears twice", "Give every task its own id.")
-        seen.add(task.id)
+        ids.add(task.id)
     if any(task.seq == 0 for task in listed):
         listed = [replace(task, seq=number) for number, task in enumerate(listed, 1)]
     parents = {task.id: task.parent for task in listed}
@@ -208,5 +217,5 @@ def _with_depth(task: Task, parents: dict[str, str | None]) -> Task:
 
 def _standing(project: Project, flying: tuple[InFlight, ...]) -> Project:
     """A plain project with what is in flight counted in."""
-    used = sum(each.lease.used for each in flying if each.lane.project == project.name)
+    used = sum(flight.lease.used for flight in flying if flight.lane.project == project.name)
     return replace(project, tokens=project.tokens + used) if used else project

@@ -1,14 +1,91 @@
-"""Task: one piece of work, followed until done, canceled or parked."""
+"""Task: one piece of work, followed until done, canceled or parked; and lanes of equal tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
+from typing import Any, NamedTuple
 
 from fairlane.model.instant import Instant, Micros, to_instants
-from fairlane.model.lane import Entry, LaneKey
-from fairlane.model.record import dataclass
+from fairlane.model.record import changed, dataclass
+
+
+class LaneKey(NamedTuple):
+    """The task's own fields that gates and order look at; never depends on the policy."""
+
+    project: str = "default"
+    kind: str = "code"
+    priority: int = 100
+    depth: int = 0
+    failures: int = 0
+    agent: str | None = None
+    pool: str | None = None
+    parallel: bool | None = None
+    locks: tuple[str, ...] = ()
+    workspace: str | None = None
+    labels: tuple[str, ...] = ()
+    group: str | None = None
+
+
+def lane_key(parts: list[Any]) -> LaneKey:
+    """A key from its parts as JSON has them."""
+    parts[8], parts[10] = tuple(parts[8]), tuple(parts[10])
+    return LaneKey(*parts)
+
+
+class Shape(NamedTuple):
+    """What gates can see of a lane: lanes of one shape get the same answers."""
+
+    project: str
+    kind: str
+    agent: str | None
+    pool: str | None
+    parallel: bool | None
+    locks: tuple[str, ...]
+    workspace: str | None
+    labels: tuple[str, ...]
+    group: str | None
+
+
+class Entry(NamedTuple):
+    """One task of a lane."""
+
+    task: str
+    seq: int
+    created_at: Instant
+    ready_since: Instant
+    estimate: int | None = None  # the caller's guess in tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A lane with its first tasks in order; a store reads only as many as a round may take."""
+
+    key: LaneKey
+    count: int  # ready tasks in it, read or not
+    by_ready: tuple[Entry, ...]  # oldest first by `ready_since`
+    by_created: tuple[Entry, ...]  # oldest first by `created_at`
+    shape: Shape = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", shape_of(self.key))
+
+    def in_order(self, age_from: str) -> tuple[Entry, ...]:
+        """Its tasks, oldest first by the age that the policy names."""
+        return self.by_created if age_from == "created" else self.by_ready
+
+
+def lane_of(key: LaneKey, entries: list[Entry]) -> Lane:
+    """A lane whose tasks are all known."""
+    by_ready = tuple(sorted(entries, key=lambda entry: (entry.ready_since, entry.seq)))
+    by_created = tuple(sorted(entries, key=lambda entry: (entry.created_at, entry.seq)))
+    return Lane(key, len(entries), by_ready, by_ready if by_ready == by_created else by_created)
+
+
+def shape_of(key: LaneKey) -> Shape:
+    """The part of a lane's key that gates look at."""
+    return Shape(key[0], key[1], *key[5:])
 
 
 class Status(StrEnum):
@@ -130,7 +207,7 @@ class Task:
 
     @property
     def lane(self) -> LaneKey:
-        """The lane in which it stands when it is ready."""
+        """Its lane while it is ready."""
         return LaneKey(
             self.project,
             self.kind,
@@ -148,8 +225,73 @@ class Task:
 
     @property
     def entry(self) -> Entry:
-        """What the planner needs of it beside its lane."""
+        """What the planner needs of it in addition to its lane."""
         since = self.ready_since
         if since is None:
             since = max(self.created_at, self.not_before or 0, self.backoff_until or 0)
         return Entry(self.id, self.seq, self.created_at, since, self.estimate_tokens)
+
+
+#: Runs a command as it is given.
+SHELL = "shell"
+#: Who runs a task that has no command where nobody names an agent.
+DEFAULT_AGENT = "claude"
+SHIPPED = ("claude", "codex", "gemini", "opencode", "shell", "demo")
+#: Agent -> the pool whose limits it shares; an agent that is not here draws on none.
+POOLS = {"claude": "anthropic", "codex": "openai", "gemini": "google", "demo": "demo"}
+
+
+def agent_of(own: str | None, project: str | None, default: str | None, has_command: bool) -> str:
+    """Who runs a task: its own agent; `shell` a command; else its project's, or the default."""
+    return own or (SHELL if has_command else project or default or DEFAULT_AGENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try at a task. `ended_at` None: its lease has not ended."""
+
+    lease: str
+    task: str
+    project: str
+    kind: str
+    agent: str | None
+    number: int
+    fence: int
+    worker: str | None
+    leased_at: Instant
+    expires_at: Instant
+    estimate: int = 0  # tokens reserved at the start
+    weight: int = 1  # of its project at the start
+    charged: int = 0  # tokens that its project's clock has been charged with so far
+    workspace: str | None = None
+    started_at: Instant | None = None  # first heartbeat or report
+    ended_at: Instant | None = None
+    outcome: str | None = None
+    detail: str = ""
+    tokens: tuple[int, int, int, int] = (0, 0, 0, 0)  # input, output, cache read, cache write
+    usd: int | None = None  # micro-dollars; None: the program does not say
+    host: str | None = None
+    handle: str | None = None  # by which its executor finds it again
+    executor: str = "none"  # none: somebody outside holds the lease
+    direct: bool = False
+    session: str | None = None
+    note: str = ""  # the last progress that it reported
+    result: Mapping[str, object] | None = None
+
+
+def lease_of(attempt: Attempt) -> Lease:
+    """The lease of an attempt that has not ended; what it used is counted elsewhere."""
+    return changed(
+        _NO_LEASE,
+        id=attempt.lease,
+        fence=attempt.fence,
+        attempt=attempt.number,
+        worker=attempt.worker,
+        expires_at=attempt.expires_at,
+        started_at=attempt.leased_at,
+        estimate=attempt.estimate,
+        direct=attempt.direct,
+    )
+
+
+_NO_LEASE = Lease()

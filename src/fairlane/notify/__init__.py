@@ -1,1 +1,1 @@
-"""Who is told: a command with JSON on standard input, or a signed webhook."""
+"""Notifications: a command with JSON on standard input, or a signed webhook."""

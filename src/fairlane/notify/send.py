@@ -1,4 +1,4 @@
-"""Send: one event to one listener, with a time limit; a webhook is signed and tried again."""
+"""Send one event to one listener, with a timeout; webhooks are signed and retried."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from threading import Event as Signal
-from typing import Any
 
+from fairlane.clock import SYSTEM
 from fairlane.settings import NotifyRule
 
 SECONDS_MAX = 10
@@ -19,8 +18,8 @@ TRIES = 3
 _PAUSE_SECONDS = 0.5
 
 
-def send(rule: NotifyRule, document: Mapping[str, Any]) -> str:
-    """Tell it; what went wrong in words, or nothing."""
+def send(rule: NotifyRule, document: Mapping[str, object]) -> str:
+    """Send one event; return what went wrong, or ""."""
     body = json.dumps(document, ensure_ascii=True, sort_keys=True).encode()
     if rule.command is not None:
         return _command(rule.command, body)
@@ -50,7 +49,7 @@ def _webhook(rule: NotifyRule, body: bytes, number: str) -> str:
     problem = ""
     for turn in range(TRIES):
         if turn:
-            Signal().wait(_PAUSE_SECONDS * 2**turn)
+            SYSTEM.wait(_PAUSE_SECONDS * 2**turn)
         request = urllib.request.Request(rule.url, body, headers, method="POST")
         try:
             with urllib.request.urlopen(request, timeout=SECONDS_MAX):

@@ -1,6 +1,6 @@
 """The page: what happens, to look at; everything it needs comes from here, nothing from elsewhere.
 
-`mount(app, office)` adds it to a Starlette application: `/`, `/tasks`, `/task/{id}`, `/groups`, and
+`mount(app, queue)` adds it to a Starlette application: `/`, `/tasks`, `/task/{id}`, `/groups`, and
 `/page/…` for what these load. It needs no lifespan. Who may come in is not decided here.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from fairlane.app.office import Office
+    from fairlane.app.shared_queue import SharedQueue
 
 #: What the page may load and do, for the browser to hold: itself, and nothing inline.
 CSP = (
@@ -22,8 +22,8 @@ CSP = (
 PLACES = ("/tasks", "/task/", "/groups", "/page/")
 
 
-def mount(app: Starlette, office: Office) -> None:
+def mount(app: Starlette, queue: SharedQueue) -> None:
     """Add the page to an application."""
     from fairlane.page.routes import routes
 
-    app.router.routes.extend(routes(office))
+    app.router.routes.extend(routes(queue))

@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from fairlane.model.instant import SECOND, Instant, parse_instant, to_datetime
-from fairlane.page.html import Html, join, tag
+from fairlane.page.html import Html, tag
 from fairlane.page.words import length
+from fairlane.service.reports.timeline import RowBarDocument
 
 ROW, GAP, BAR = 26, 4, 18
 #: Height of the axis under a timeline, and how far apart its times may be.
 AXIS = 22
 TICKS_MAX = 8
-STEPS = [SECOND * each for each in (10, 20, 60, 120, 300, 600, 1800, 3600, 7200, 14400)]
+STEPS = [SECOND * size for size in (10, 20, 60, 120, 300, 600, 1800, 3600, 7200, 14400)]
+#: The class of a project's colour.
+Tone = Callable[[str], str]
 
 
 def meter(part: float, label: str, mark: float | None = None, tone: str = "") -> Html:
     """A bar that is filled in part, with a mark where it should be."""
     filled = tag("rect", class_="fill", width=_percent(part), height="100%", rx=3)
-    line = None
-    if mark is not None:
-        line = tag("rect", class_="mark", x=_percent(mark), width=2, height="100%")
     ground = tag("rect", class_="ground", width="100%", height="100%", rx=3)
-    shapes = join(ground, filled, line)
+    shapes = [ground, filled]
+    if mark is not None:
+        shapes.append(tag("rect", class_="mark", x=_percent(mark), width=2, height="100%"))
     return tag("svg", shapes, class_=f"meter {tone}".strip(), role="img", aria_label=label)
 
 
 def timeline(
-    bars: Sequence[dict[str, Any]],
-    start: Instant,
-    end: Instant,
-    label: str,
-    tone: Callable[[str], str],
+    bars: Sequence[RowBarDocument], start: Instant, end: Instant, label: str, tone: Tone
 ) -> Html:
     """One row for each attempt that ran beside others; what runs reaches to the right edge."""
     rows = max((bar["row"] for bar in bars), default=0) + 1
@@ -45,9 +42,7 @@ def timeline(
     )  # fmt: skip
 
 
-def _bar(
-    bar: dict[str, Any], start: Instant, end: Instant, tone: Callable[[str], str]
-) -> Html | None:
+def _bar(bar: RowBarDocument, start: Instant, end: Instant, tone: Tone) -> Html | None:
     begin = parse_instant(bar["from"])
     stop = end if bar["to"] is None else parse_instant(bar["to"])
     if stop < start:
@@ -70,7 +65,7 @@ def _bar(
 
 def _ticks(start: Instant, end: Instant, height: int) -> list[Html]:
     """Times along the axis, each a round one."""
-    step = next((each for each in STEPS if (end - start) // each <= TICKS_MAX), STEPS[-1])
+    step = next((size for size in STEPS if (end - start) // size <= TICKS_MAX), STEPS[-1])
     shapes = []
     for number, at in enumerate(range(-(-start // step) * step, end, step)):
         x = _percent((at - start) / (end - start))

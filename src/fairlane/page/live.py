@@ -12,16 +12,17 @@ import json
 import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import Protocol
 
-from fairlane.app.office import Office
+from fairlane.app.event_hub import server_sent
+from fairlane.app.shared_queue import SharedQueue
+from fairlane.clock import SYSTEM
+from fairlane.engine.context import Context
 from fairlane.model.errors import FairlaneError
 from fairlane.page.html import Html
-from fairlane.service.desk import Desk
 
 _LOG = logging.getLogger(__name__)
-#: How often the store is asked whether anything changed.
+#: How often views follow what was written, at most.
 LOOK_SECONDS = 0.4
 #: A view is read again after this long though nothing was written: logs grow, time passes.
 STALE_SECONDS = 1.0
@@ -38,12 +39,12 @@ class View(Protocol):
     place: str
     address: str
 
-    def regions(self, desk: Desk) -> dict[str, Html]:
+    def regions(self, context: Context) -> dict[str, Html]:
         """Every part that can change, by its id; read in a thread."""
         ...
 
     def frame(self, regions: Mapping[str, Html]) -> Html:
-        """Where each part stands."""
+        """The layout of the regions."""
         ...
 
 
@@ -57,7 +58,7 @@ class Watcher:
 
 @dataclass(slots=True)
 class _Room:
-    """A view and who watches it."""
+    """A view and its windows."""
 
     view: View
     watchers: set[Watcher] = field(default_factory=set)
@@ -65,8 +66,8 @@ class _Room:
     read_at: float = 0.0
 
     def tell(self, regions: dict[str, str]) -> None:
-        """Everybody gets what differs."""
-        changed = {name: each for name, each in regions.items() if self.shown.get(name) != each}
+        """Queue the changed regions for every window."""
+        changed = {name: html for name, html in regions.items() if self.shown.get(name) != html}
         self.shown = dict(regions)
         if changed:
             for watcher in self.watchers:
@@ -77,8 +78,8 @@ class _Room:
 class Live:
     """Keeps every window up to date."""
 
-    def __init__(self, office: Office, version: str) -> None:
-        self._office, self._version = office, version
+    def __init__(self, queue: SharedQueue, version: str) -> None:
+        self._queue, self._version = queue, version
         self._rooms: dict[str, _Room] = {}
         self._task: asyncio.Task[None] | None = None
         self._stirred = asyncio.Event()
@@ -103,7 +104,7 @@ class Live:
         self.stir()
         try:
             hello = {"version": self._version, "now": await self._now()}
-            yield f"retry: 1000\nevent: hello\ndata: {json.dumps(hello)}\n\n"
+            yield server_sent("hello", json.dumps(hello), "retry: 1000")
             while True:
                 yield await self._next(watcher)
         finally:
@@ -116,46 +117,35 @@ class Live:
             await asyncio.wait_for(watcher.came.wait(), BEAT_SECONDS)
         watcher.came.clear()
         if not watcher.pending:
-            return "event: beat\ndata: {}\n\n"
+            return server_sent("beat", "{}")
         data, watcher.pending = json.dumps(watcher.pending), {}
-        return f"event: regions\ndata: {data}\n\n"
+        return server_sent("regions", data)
 
     async def _now(self) -> int:
-        found: int = await self._office.read(lambda desk: desk.now() // 1000)
-        return found
+        milliseconds: int = await self._queue.read(lambda context: context.now() // 1000)
+        return milliseconds
 
     async def _keep_looking(self) -> None:
-        seen: int | None = None
-        while self._rooms:
-            stirred = self._stirred.is_set()
+        before, events = -1, self._queue.events
+        while self._rooms and not events.is_closing:
+            changes, stirred = events.changes, self._stirred.is_set()
             self._stirred.clear()
-            try:
-                version: int | None = await self._office.read(_version)
-            except FairlaneError:  # busy, or away for a moment: the next look finds it
-                version = None
-            except RuntimeError:  # the office has closed
-                return
             for room in list(self._rooms.values()):
-                await self._look(room, stirred or version is None or version != seen)
-            seen = version
+                await self._look(room, stirred or changes != before)
+            before = changes
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stirred.wait(), LOOK_SECONDS)
 
     async def _look(self, room: _Room, changed: bool) -> None:
         """Read a view where it may have changed; one that cannot be read keeps what it has."""
-        if not changed and room.shown and monotonic() - room.read_at < STALE_SECONDS:
+        if not changed and room.shown and SYSTEM.monotonic() - room.read_at < STALE_SECONDS:
             return
-        room.read_at = monotonic()
+        room.read_at = SYSTEM.monotonic()
         try:
-            regions = await self._office.read(room.view.regions)
+            regions = await self._queue.read(room.view.regions)
         except FairlaneError:
             return
         except Exception:  # a view that cannot be drawn must not stop the others
             _LOG.exception("%s cannot be shown", room.view.address)
             return
-        room.tell({name: str(each) for name, each in regions.items()})
-
-
-def _version(desk: Desk) -> int:
-    with desk.store.read() as reading:
-        return reading.version()
+        room.tell({name: str(html) for name, html in regions.items()})

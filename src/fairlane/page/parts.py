@@ -5,9 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from fairlane.page.html import Child, Html, tag
-from fairlane.page.icons import icon
+from fairlane.page.html import Attribute, Child, Html, icon, tag
 from fairlane.page.words import colour
+
+#: Longest heading.
+HEADING_LETTERS = 200
+Rows = list[list[Child]]
+
+
+def shortened(words: str) -> str:
+    """What is too long for a heading ends in an ellipsis."""
+    return words if len(words) <= HEADING_LETTERS else f"{words[:HEADING_LETTERS].rstrip()}…"
 
 
 def card(name: str, title: str, body: Html, about: str = "", tools: Html | None = None) -> Html:
@@ -22,20 +30,20 @@ def card(name: str, title: str, body: Html, about: str = "", tools: Html | None 
 
 
 def act(
-    action: str,
-    words: str,
-    sign: str,
-    values: Mapping[str, str],
-    *,
-    kind: str = "",
-    label: str | None = None,
-    confirm: str | None = None,
+    action: str, words: str, sign: str, values: Mapping[str, str], kind: str = "", **more: Attribute
 ) -> Html:
-    """A button that does something; `confirm` is asked first."""
+    """A button that does something; `data_confirm` is asked first."""
     return tag(
         "button", icon(sign), tag("span", words), type="button", class_=f"button {kind}".strip(),
-        data_do=action, data_with=json.dumps(dict(values)), data_confirm=confirm, aria_label=label,
+        data_do=action, data_with=json.dumps(dict(values)), **more,
     )  # fmt: skip
+
+
+def pause_button(scope: str, paused: bool, name: str = "") -> Html:
+    """The button that pauses a scope, or resumes it; it says what it will do."""
+    words, sign = ("Resume", "play") if paused else ("Pause", "pause")
+    label = f"{words} {name or scope}"
+    return act(words.lower(), words, sign, {"scope": scope}, aria_label=label)
 
 
 def badge(words: str, tone: str = "") -> Html:
@@ -66,7 +74,7 @@ def empty(words: str, hint: str = "") -> Html:
     return tag("div", tag("p", words), tag("p", hint) if hint else None, class_="empty")
 
 
-def table(name: str, head: list[str], rows: list[list[Child]], right: Sequence[int] = ()) -> Html:
+def table(name: str, head: list[str], rows: Rows, right: Sequence[int] = ()) -> Html:
     """A table with a heading for every column; those in `right` are numbers."""
     kinds = ["num" if at in right else None for at in range(len(head))]
     top = [
@@ -81,23 +89,25 @@ def table(name: str, head: list[str], rows: list[list[Child]], right: Sequence[i
 
 
 def as_table(
-    name: str,
-    head: list[str],
-    rows: list[list[Child]],
-    right: Sequence[int] = (),
-    words: str = "As a table",
+    name: str, head: list[str], rows: Rows, right: Sequence[int] = (), words: str = "As a table"
 ) -> Html:
-    """The same as a drawing, for those who read rather than look."""
+    """A table with the same content as a drawing, for screen readers."""
     summary = tag("summary", words)
     return tag("details", summary, table(name, head, rows, right), class_="as-table")
 
 
+def chip(kind: str, name: str, value: str, checked: bool) -> Html:
+    """A choice that is a word in a frame."""
+    box = tag("input", type=kind, name=name, value=value, checked=checked)
+    return tag("label", box, tag("span", value), class_="chip")
+
+
 def field(label: str, control: Html, hint: str = "", where: str = "") -> Html:
     """A control with its label; a hint belongs to it by the name of `where` it stands."""
-    told = None
+    help_text = None
     if hint:
         name = f"{where}-{label.lower().replace(' ', '-')}-hint"
-        told = tag("span", hint, class_="hint", id=name)
+        help_text = tag("span", hint, class_="hint", id=name)
         control = Html(control.replace(" name=", f' aria-describedby="{name}" name=', 1))
     words = tag("span", label, class_="name")
-    return tag("div", tag("label", words, control), told, class_="field")
+    return tag("div", tag("label", words, control), help_text, class_="field")

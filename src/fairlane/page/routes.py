@@ -7,32 +7,26 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from starlette.requests import Request
-from starlette.responses import (
-    HTMLResponse,
-    JSONResponse,
-    RedirectResponse,
-    Response,
-    StreamingResponse,
-)
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from fairlane.app.office import Office
+from fairlane.app.shared_queue import SharedQueue
+from fairlane.engine.context import Context
 from fairlane.model.errors import FairlaneError, Invalid, NotFound, TryLater
+from fairlane.model.project import Group, Project
 from fairlane.page import CSP
 from fairlane.page.actions import ACTIONS
 from fairlane.page.html import Html, tag, visible
 from fairlane.page.live import Live, View
 from fairlane.page.parts import empty
-from fairlane.page.shell import Sheet, document
+from fairlane.page.shell import document
 from fairlane.page.views.groups import Groups
 from fairlane.page.views.overview import Overview
 from fairlane.page.views.task import TaskView
 from fairlane.page.views.tasklist import TaskList
-from fairlane.service.desk import Desk
 
 _STATIC = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -59,14 +53,14 @@ def version() -> str:
     return digest.hexdigest()[:12]
 
 
-def routes(office: Office) -> list[Route]:
+def routes(queue: SharedQueue) -> list[Route]:
     """Every address of the page."""
-    page = Page(office)
+    page = Page(queue)
     return [
-        Route("/", page.overview, methods=["GET"]),
+        Route("/", page.view, methods=["GET"]),
         Route("/tasks", page.tasks, methods=["GET"]),
-        Route("/task/{task:path}", page.task, methods=["GET"]),
-        Route("/groups", page.groups, methods=["GET"]),
+        Route("/task/{task:path}", page.view, methods=["GET"]),
+        Route("/groups", page.view, methods=["GET"]),
         Route("/page/live", page.stream, methods=["GET"]),
         Route("/page/log", page.log, methods=["GET"]),
         Route("/page/known", page.known, methods=["GET"]),
@@ -82,11 +76,10 @@ class Nowhere:
     title, place, address = "Not here", "", "/"
 
     def __init__(self, asked: str) -> None:
-        self.error = NotFound(
-            f"there is no {asked} here", "The overview is at /, the API below /api/v1/."
-        )
+        hint = "The overview is at /, the API below /api/v1/."
+        self.error = NotFound(f"there is no {asked} here", hint)
 
-    def regions(self, desk: Desk) -> dict[str, Html]:
+    def regions(self, context: Context) -> dict[str, Html]:
         """Nothing."""
         raise self.error
 
@@ -98,43 +91,38 @@ class Nowhere:
 def view_of(address: str) -> View | None:
     """The view that an address names."""
     parts = urlsplit(address)
-    query = parse_qsl(parts.query, max_num_fields=32)
-    if parts.path == "/":
+    return _view(unquote(parts.path), parse_qsl(parts.query, max_num_fields=32))
+
+
+def _view(path: str, query: list[tuple[str, str]]) -> View | None:
+    if path == "/":
         return Overview(dict(query))
-    if parts.path == "/tasks":
+    if path == "/tasks":
         return TaskList(query)
-    if parts.path == "/groups":
+    if path == "/groups":
         return Groups()
-    if parts.path.startswith("/task/"):
-        return TaskView(unquote(parts.path[len("/task/") :]))
-    return None
+    return TaskView(path.removeprefix("/task/")) if path.startswith("/task/") else None
 
 
 class Page:
     """What each address answers."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
-        self._live = Live(office, version())
+    def __init__(self, queue: SharedQueue) -> None:
+        self._queue = queue
+        self._live = Live(queue, version())
 
-    async def overview(self, request: Request) -> Response:
-        """Everything at a glance."""
-        return await self._show(Overview(request.query_params))
+    async def view(self, request: Request) -> Response:
+        """The view of an address."""
+        view = _view(request.scope["path"], request.query_params.multi_items())
+        return await self.nowhere(request) if view is None else await self._show(view)
 
     async def tasks(self, request: Request) -> Response:
-        """The list; one id that is asked for leads to the task itself."""
+        """The list; searching for the id of a task leads to the task itself."""
         wanted = request.query_params.get("find", "").strip()
-        if wanted and await self._office.read(lambda desk: _is_task(desk, wanted)):
+        known = await self._queue.read(lambda context: _is_task(context, wanted))
+        if known:
             return RedirectResponse(f"/task/{quote(wanted, safe='')}", 303)
-        return await self._show(TaskList(request.query_params.multi_items()))
-
-    async def task(self, request: Request) -> Response:
-        """One task."""
-        return await self._show(TaskView(request.path_params["task"]))
-
-    async def groups(self, request: Request) -> Response:
-        """Projects and groups."""
-        return await self._show(Groups())
+        return await self.view(request)
 
     async def stream(self, request: Request) -> Response:
         """What changes in a view, as server-sent events."""
@@ -149,33 +137,33 @@ class Page:
 
     async def log(self, request: Request) -> Response:
         """A part of a log, as text in JSON with control characters made visible."""
-        given = request.query_params
-        asked: dict[str, Any] = {"task": given.get("task", ""), "limit": LOG_BYTES}
+        query = request.query_params
+        asked: dict[str, object] = {"task": query.get("task", ""), "limit": LOG_BYTES}
         for key in ("attempt", "offset"):
-            if given.get(key, "").isdigit():
-                asked[key] = int(given[key][:16])
-        asked |= {"stream": given["stream"]} if "stream" in given else {}
+            if query.get(key, "").isdigit():
+                asked[key] = int(query[key][:16])
+        asked |= {"stream": query["stream"]} if "stream" in query else {}
         try:
-            found = await self._office.ask("logs", asked)
+            page = await self._queue.ask("logs", asked)
         except FairlaneError as error:
             return _error(error)
-        return JSONResponse({**found, "text": visible(found["text"])}, headers=_HEADERS)
+        return JSONResponse({**page, "text": visible(page["text"])}, headers=_HEADERS)
 
     async def known(self, request: Request) -> Response:
         """Names that a form can offer."""
-        return JSONResponse(await self._office.read(_known), headers=_HEADERS)
+        return JSONResponse(await self._queue.read(_known), headers=_HEADERS)
 
     async def act(self, request: Request) -> Response:
-        """Do something; what goes wrong is told with what to do now."""
+        """Perform an action; an error says what to do next."""
         try:
             action = ACTIONS.get(request.path_params["action"])
             if action is None:
                 raise NotFound("there is no such action", "Open the page again.")
-            told = await action(self._office, await _given(request))
+            done = await action(self._queue, await _form(request))
         except FairlaneError as error:
             return _error(error)
         self._live.stir()
-        return JSONResponse({"message": visible(told.message), "go": told.go}, headers=_HEADERS)
+        return JSONResponse({"message": visible(done.message), "go": done.go}, headers=_HEADERS)
 
     async def nowhere(self, request: Request) -> Response:
         """No such address: a sheet for people, the error document for programs."""
@@ -186,17 +174,14 @@ class Page:
 
     async def _show(self, view: View) -> Response:
         try:
-            regions = await self._office.read(view.regions)
+            regions = await self._queue.read(view.regions)
             code, body = 200, view.frame(regions)
         except FairlaneError as error:
             code = 404 if isinstance(error, NotFound) else 503
             regions, body = {}, _trouble(error)
-        now = await self._office.read(lambda desk: desk.now() // 1000)
-        sheet = Sheet(
-            view.title, view.place, view.address, body, regions.get("switch"), version(), now
-        )
-        told = document(sheet)
-        return HTMLResponse(told, code, headers=_HEADERS)
+        now = await self._queue.read(lambda context: context.now() // 1000)
+        text = document(view, body, regions.get("switch"), version(), now)
+        return Response(text, code, _HEADERS, "text/html")
 
 
 async def static(request: Request) -> Response:
@@ -204,12 +189,12 @@ async def static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _FILES:
         return _error(NotFound(f"there is no file {name!r} here"))
-    found = (_STATIC / name).read_bytes()
-    kept = {**_HEADERS, "Cache-Control": "public, max-age=31536000, immutable"}
-    return Response(found, media_type=_TYPES[Path(name).suffix], headers=kept)
+    content = (_STATIC / name).read_bytes()
+    forever = {**_HEADERS, "Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(content, media_type=_TYPES[Path(name).suffix], headers=forever)
 
 
-async def _given(request: Request) -> dict[str, str]:
+async def _form(request: Request) -> dict[str, str]:
     """The texts that were sent; a form of another site cannot send this type unasked."""
     if not request.headers.get("content-type", "").startswith("application/json"):
         raise Invalid("send JSON", "Content-Type: application/json")
@@ -219,31 +204,31 @@ async def _given(request: Request) -> dict[str, str]:
         if len(body) > BODY_MAX:
             raise Invalid("that is too long", f"At most {BODY_MAX} bytes.")
     try:
-        found = json.loads(body)
+        form = json.loads(body)
     except ValueError:
         raise Invalid("not JSON", "Send an object of texts.") from None
-    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+    if not isinstance(form, dict) or not all(isinstance(text, str) for text in form.values()):
         raise Invalid("not an object of texts", "Send texts by name.")
-    return found
+    return form
 
 
-def _is_task(desk: Desk, wanted: str) -> bool:
-    with desk.store.read() as reading:
-        return reading.task(wanted) is not None
+def _is_task(context: Context, wanted: str) -> bool:
+    with context.store.read() as reading:
+        return bool(wanted) and reading.task(wanted) is not None
 
 
-def _known(desk: Desk) -> dict[str, list[str]]:
-    with desk.store.read() as reading:
-        policy = desk.policy_for_reading(reading)
-        kinds = {each.kind for each in reading.tallies()}
-        projects = sorted(reading.projects())[:NAMES_MAX]
-        groups = sorted(reading.groups())[:NAMES_MAX]
+def _known(context: Context) -> dict[str, list[str]]:
+    with context.store.read() as reading:
+        policy = context.policy_for_reading(reading)
+        kinds = {tally.kind for tally in reading.tallies()}
+        projects = sorted(reading.table(Project))[:NAMES_MAX]
+        groups = sorted(reading.table(Group))[:NAMES_MAX]
     caps = {"all", *policy.caps, *(f"project:{name}" for name in projects)}
     return {
         "projects": projects,
         "groups": groups,
         "kinds": sorted(kinds)[:NAMES_MAX],
-        "agents": sorted(desk.settings.known_agents() or ())[:NAMES_MAX],
+        "agents": sorted(context.settings.known_agents() or ())[:NAMES_MAX],
         "caps": sorted(caps)[:NAMES_MAX],
         "cap_values": [f"{name}={value}" for name, value in sorted(policy.caps.items())],
     }
@@ -254,14 +239,10 @@ def _trouble(error: FairlaneError) -> Html:
     return tag("div", tag("h1", "That did not work"), body, class_="narrow")
 
 
-_CODES: tuple[tuple[type[FairlaneError], int], ...] = (
-    (NotFound, 404),
-    (Invalid, 422),
-    (TryLater, 503),
-)
+_CODES: dict[type[FairlaneError], int] = {NotFound: 404, Invalid: 422, TryLater: 503}
 
 
 def _error(error: FairlaneError) -> Response:
-    code = next((code for kind, code in _CODES if isinstance(error, kind)), 409)
-    told = FairlaneError(visible(error.message), visible(error.hint), error.error_code)
-    return JSONResponse(told.document(), code, headers=_HEADERS)
+    code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), 409)
+    shown = FairlaneError(visible(error.message), visible(error.hint), error.error_code)
+    return JSONResponse(shown.document(), code, headers=_HEADERS)

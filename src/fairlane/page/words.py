@@ -9,10 +9,8 @@ from urllib.parse import quote
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND, Instant, Micros, to_datetime
 from fairlane.page.html import Html, tag
 
-#: How many colours projects are told apart by.
+#: Number of project colours.
 COLOURS = 8
-#: Longest heading.
-HEADING_LETTERS = 200
 #: The part of an instant that people do not read.
 _FRACTION = re.compile(r"(T\d\d:\d\d:\d\d)\.\d+Z")
 
@@ -38,13 +36,8 @@ def short(number: float) -> str:
     return f"{number:.0f}"
 
 
-def shortened(words: str) -> str:
-    """What is too long for a heading ends in an ellipsis."""
-    return words if len(words) <= HEADING_LETTERS else f"{words[:HEADING_LETTERS].rstrip()}…"
-
-
 def dollars(amount: float | None) -> str:
-    """Money; what nobody knows is a dash."""
+    """Money; a dash where it is unknown."""
     if amount is None:
         return "–"
     return f"${amount:,.0f}" if amount >= 1000 else f"${amount:.2f}"
@@ -57,16 +50,16 @@ def count(number: int, one: str, many: str = "") -> str:
 
 def ticking(when: Instant, until: bool = False) -> Html:
     """An age or a countdown that the browser keeps going; the text is its own."""
-    told = to_datetime(when).isoformat(timespec="seconds")
+    text = to_datetime(when).isoformat(timespec="seconds")
     key = "data_until" if until else "data_since"
-    return tag("time", class_="num", datetime=told, **{key: when // 1000})
+    return tag("time", class_="num", datetime=text, **{key: when // 1000})
 
 
 def moment(when: Instant, zone: tzinfo | None = None) -> Html:
     """A time of day, with the day where it is another one; shown in the reader's own zone."""
-    told = to_datetime(when).astimezone(zone)
-    clock = f"{told:%H:%M:%S}"
-    return tag("time", clock, class_="num", datetime=told.isoformat(), data_at=when // 1000)
+    local = to_datetime(when).astimezone(zone)
+    clock = f"{local:%H:%M:%S}"
+    return tag("time", clock, class_="num", datetime=local.isoformat(), data_at=when // 1000)
 
 
 def midnight(now: Instant) -> Instant:
@@ -91,8 +84,8 @@ def task_link(task: str, *words: Html | str, class_: str = "") -> Html:
 
 def sentence(words: str) -> str:
     """Words as a sentence."""
-    told = plain(words)
-    return told[:1].upper() + told[1:]
+    text = plain(words)
+    return text[:1].upper() + text[1:]
 
 
 def plain(words: str) -> str:

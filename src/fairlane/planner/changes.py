@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from fairlane.lifecycle.cooldown import prove
+from fairlane.lifecycle.backoff import prove
 from fairlane.model.instant import Instant, show_instant
-from fairlane.model.lane import Lane
 from fairlane.model.plan import Hold
-from fairlane.model.project import Budget
+from fairlane.model.project import Budget, Pool
 from fairlane.model.record import dataclass
-from fairlane.model.resources import Pool
 from fairlane.model.snapshot import Snapshot, Waiting
-from fairlane.model.task import Outcome, Status
+from fairlane.model.task import Lane, Outcome, Status
 from fairlane.planner.gates.budget import reserved_in
 from fairlane.planner.gates.paused import scope_words
 from fairlane.planner.lanes import WindowUsedUp
 from fairlane.planner.round import Round
 from fairlane.planner.rules import LaneRules
 from fairlane.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from fairlane.model.documents.reports import ChangeDocument
 
 #: What is tried at most: tasks that end, and how far a cap is raised.
 ENDS_MAX = 20
@@ -35,10 +36,10 @@ class Change:
     """One thing that could be different."""
 
     sentence: str
-    apply: dict[str, Any]
+    apply: dict[str, object]
     to: Callable[[World], World]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ChangeDocument:
         """As every interface shows it."""
         return {"change": self.sentence, "apply": self.apply}
 
@@ -58,10 +59,11 @@ def both(first: Change, second: Change) -> Change:
     """
     apply = dict(first.apply)
     for form, value in second.apply.items():
-        if form == "policy" and form in apply:
-            apply[form] = apply[form] | value
+        before = apply.get(form)
+        if isinstance(before, dict) and isinstance(value, dict):  # settings of the policy
+            apply[form] = before | value
         else:
-            apply[form] = [apply[form], value] if form in apply else value
+            apply[form] = value if before is None else [before, value]
     sentence = f"{first.sentence}, and {second.sentence}"
     return Change(sentence, apply, lambda world: second.to(first.to(world)))
 
@@ -103,7 +105,7 @@ def raise_budget(policy: Policy, budget: Budget, value: int) -> Change:
     """A budget of the policy is raised."""
     unit = "tokens" if budget.tokens is not None else "usd"
     higher = replace(budget, tokens=value) if unit == "tokens" else replace(budget, usd=value)
-    raised = [higher if each is budget else each for each in policy.budget]
+    raised = [higher if other is budget else other for other in policy.budget]
     shown = f"{value} tokens" if unit == "tokens" else f"${value / 1_000_000:.2f}"
     rows = policy.budget_rows(tuple(raised))
     return _set(f"the budget of {budget.scope} is raised to {shown}", "budget", rows)
@@ -147,7 +149,7 @@ def of_limits(lane: LaneRules, round: Round) -> Iterator[Limit]:
                 yield Limit(raised, line.spent + reserved + 1 - step, step)  # first: one more
 
 
-def _set(sentence: str, key: str, value: Any) -> Change:
+def _set(sentence: str, key: str, value: object) -> Change:
     return Change(
         sentence,
         {"policy": {key: value}},
@@ -159,28 +161,28 @@ def _without(snapshot: Snapshot, task: str) -> Snapshot:
     lanes = [_lane_without(lane, task) for lane in snapshot.lanes]
     waiting = [
         replace(
-            each,
-            needs=tuple(pair for pair in each.needs if pair[0] != task),
-            parent=None if each.parent and each.parent[0] == task else each.parent,
+            row,
+            needs=tuple(pair for pair in row.needs if pair[0] != task),
+            parent=None if row.parent and row.parent[0] == task else row.parent,
         )
-        for each in snapshot.waiting
-        if each.entry.task != task
+        for row in snapshot.waiting
+        if row.entry.task != task
     ]
     return replace(
         snapshot,
         lanes=tuple(lane for lane in lanes if lane.count),
         waiting=tuple(waiting),
-        in_flight=tuple(each for each in snapshot.in_flight if each.task != task),
+        in_flight=tuple(row for row in snapshot.in_flight if row.task != task),
         pools=_proved(snapshot, task),
         ended=snapshot.ended | {task: Status.DONE},
     )
 
 
 def _lane_without(lane: Lane, task: str) -> Lane:
-    if all(each.task != task for each in (*lane.by_ready, *lane.by_created)):
+    if all(entry.task != task for entry in (*lane.by_ready, *lane.by_created)):
         return lane
-    by_ready = tuple(each for each in lane.by_ready if each.task != task)
-    by_created = tuple(each for each in lane.by_created if each.task != task)
+    by_ready = tuple(entry for entry in lane.by_ready if entry.task != task)
+    by_created = tuple(entry for entry in lane.by_created if entry.task != task)
     if lane.count > 1 and not (by_ready and by_created):
         raise WindowUsedUp(frozenset({lane.key}))
     return Lane(lane.key, lane.count - 1, by_ready, by_created)
@@ -189,10 +191,10 @@ def _lane_without(lane: Lane, task: str) -> Lane:
 def _proved(snapshot: Snapshot, task: str) -> dict[str, Pool]:
     """The pools after a task has succeeded: a probe proves its pool healthy."""
     pools = dict(snapshot.pools)
-    for each in snapshot.in_flight:
-        name = each.lane.pool
-        if each.task == task and name in pools and each.lease.started_at is not None:
-            pools[name] = prove(pools[name], each.lease.started_at, Outcome.SUCCEEDED)
+    for flight in snapshot.in_flight:
+        name = flight.lane.pool
+        if flight.task == task and name in pools and flight.lease.started_at is not None:
+            pools[name] = prove(pools[name], flight.lease.started_at, Outcome.SUCCEEDED)
     return pools
 
 
@@ -204,7 +206,7 @@ def _resumed(snapshot: Snapshot, scope: str) -> Snapshot:
     waiting = snapshot.waiting
     if kind == "task":
         waiting = tuple(
-            replace(each, paused=False) if each.entry.task == name else each for each in waiting
+            replace(row, paused=False) if row.entry.task == name else row for row in waiting
         )
     paused = tuple(pause for pause in snapshot.paused if pause.scope != scope)
     return replace(snapshot, paused=paused, projects=projects, waiting=waiting)

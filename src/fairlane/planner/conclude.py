@@ -1,13 +1,21 @@
-"""Conclude: the plan that a finished round amounts to."""
+"""Conclude: the plan that a finished round amounts to, and the digests that name it."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from fairlane.model.instant import Instant
 from fairlane.model.plan import Held, Hold, Pick, Plan, Reason
+from fairlane.model.record import canonical, digest, encode
+from fairlane.model.snapshot import Snapshot
+from fairlane.model.task import Lane
 from fairlane.planner.round import Round
 from fairlane.planner.rules import LaneRules
+from fairlane.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from fairlane.model.documents.reports import DigestsDocument
 
 #: A lane of which something is left over: its rules, how many, the first few.
 Left: TypeAlias = tuple[LaneRules, int, tuple[str, ...]]
@@ -15,12 +23,12 @@ Left: TypeAlias = tuple[LaneRules, int, tuple[str, ...]]
 
 def conclude(round: Round, picks: list[Pick], left: list[Left]) -> Plan:
     """Every lane left over gets its hold, as of the end of the round; `left` is in order."""
-    found: dict[LaneRules, Hold] = {}
+    hold_of: dict[LaneRules, Hold] = {}
     holds: list[Held] = []
     for lane, count, tasks in left:
-        hold = found.get(lane)
+        hold = hold_of.get(lane)
         if hold is None:
-            hold = found[lane] = round.first_hold(lane) or batch_hold(round)
+            hold = hold_of[lane] = round.first_hold(lane) or batch_hold(round)
         holds.append(Held(hold, count, tasks))
     holds += round.waiting
     return Plan(
@@ -30,7 +38,7 @@ def conclude(round: Round, picks: list[Pick], left: list[Left]) -> Plan:
         reclaims=tuple(round.reclaims),
         holds=tuple(holds),
         reason=_reason(round, picks, left),
-        wake_at=_wake_at(round, [*found.values(), *(held.hold for held in round.waiting)]),
+        wake_at=_wake_at(round, [*hold_of.values(), *(row.hold for row in round.waiting)]),
         clocks=round.share.after(),
     )
 
@@ -57,7 +65,36 @@ def _wake_at(round: Round, holds: list[Hold]) -> Instant | None:
     """The earliest time at which a hold, a wait or a park ends by itself, or a lease expires."""
     times = {hold.until for hold in holds}
     times.add(round.snapshot.half_open_at)
-    for each in round.snapshot.in_flight:
-        if not each.lease.alive:
-            times.add(each.lease.expires_at)
+    for flight in round.snapshot.in_flight:
+        if not flight.lease.alive:
+            times.add(flight.lease.expires_at)
     return min((time for time in times if time is not None and time > round.now), default=None)
+
+
+def digests(snapshot: Snapshot, policy: Policy, plan: Plan) -> DigestsDocument:
+    """Of snapshot, policy and plan, over canonical JSON."""
+    return {
+        "snapshot": digest(canonical(snapshot_document(snapshot))),
+        "policy": policy.digest(),
+        "plan": digest(plan_bytes(plan)),
+    }
+
+
+def snapshot_document(snapshot: Snapshot) -> dict[str, object]:
+    """A snapshot as JSON has it: of a lane its key, its count and its tasks in order.
+
+    Where the two orders of a lane differ, both are there.
+    """
+    document = encode(replace(snapshot, lanes=()))
+    assert isinstance(document, dict)
+    return document | {"lanes": [_lane(lane) for lane in snapshot.lanes]}
+
+
+def _lane(lane: Lane) -> list[object]:
+    row: list[object] = [lane.key, lane.count, lane.by_ready]
+    return row if lane.by_created == lane.by_ready else [*row, lane.by_created]
+
+
+def plan_bytes(plan: Plan) -> bytes:
+    """A plan as bytes: two plans are the same when these are."""
+    return canonical({**plan.document(), "clocks": plan.clocks.document()})

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heapify, heappop, heapreplace
 from operator import attrgetter, itemgetter
-from typing import Any
 
 from fairlane.model.instant import Instant
-from fairlane.model.lane import Entry, Lane, LaneKey
 from fairlane.model.plan import IDS_SHOWN, Pick, Plan
 from fairlane.model.snapshot import Snapshot
+from fairlane.model.task import Entry, Lane, LaneKey
 from fairlane.planner.conclude import Left, conclude
-from fairlane.planner.order import Order, Rank
+from fairlane.planner.order import Order, Place, Rank
 from fairlane.planner.round import Round
 from fairlane.planner.rules import LaneRules, Rules
 from fairlane.policy.policy import Policy
@@ -31,7 +30,7 @@ class WindowUsedUp(Exception):
         self.lanes = lanes
 
 
-class Line:
+class LaneCursor:
     """A lane during a round: its tasks and how many of them were taken."""
 
     __slots__ = ("count", "entries", "head", "key", "rank", "rules", "taken")
@@ -64,9 +63,10 @@ class Line:
 _TASK: Callable[[Entry], str] = itemgetter(0)
 #: A project's lanes, best first: rank and line in one tuple, which compares faster than two.
 #: Ranks are equally long and no two have the same `seq`, so lines are never compared.
-Heap = list[tuple[Any, ...]]
+Item = tuple[*tuple[int, ...], LaneCursor]
+Heap = list[Item]
 #: The projects' heaps, each with the place of its best lane among all, best first.
-Offers = list[tuple[tuple[Any, ...], Heap]]
+Offers = list[tuple[Place, Heap]]
 
 
 def plan(snapshot: Snapshot, policy: Policy, now: Instant) -> Plan:
@@ -77,21 +77,22 @@ def plan(snapshot: Snapshot, policy: Policy, now: Instant) -> Plan:
 def play(round: Round) -> Plan:
     """Take picks until nothing more can start; the round then shows why the rest cannot."""
     order, age_from = round.order, round.policy.score.age_from
-    lines = [Line(lane, age_from, round.rules, order) for lane in round.lanes]
+    lines = [LaneCursor(lane, age_from, round.rules, order) for lane in round.lanes]
     offers = _offers(lines, order)
     picks: list[Pick] = []
-    held: set[LaneRules] = set()
+    refused: set[LaneRules] = set()
     while offers and not round.is_full():
         heap = offers[0][1]
-        line: Line = heap[0][-1]
-        if line.rules in held or round.first_hold(line.rules) is not None:
-            held.add(line.rules)
+        line: LaneCursor = heap[0][-1]
+        if line.rules in refused or round.first_hold(line.rules) is not None:
+            refused.add(line.rules)
             heappop(heap)
             _offer_again(offers, order)
             continue
         picks.append(round.take(line.key, line.rules, line.head))
         if line.advance(order):
-            heapreplace(heap, (*line.rank, line))
+            item: Item = (*line.rank, line)
+            heapreplace(heap, item)
         else:
             heappop(heap)
         _offer_again(offers, order)
@@ -104,7 +105,7 @@ def play(round: Round) -> Plan:
     return conclude(round, picks, _left(lines, order))
 
 
-def _offers(lines: list[Line], order: Order) -> Offers:
+def _offers(lines: list[LaneCursor], order: Order) -> Offers:
     """One heap a project; one for all where no key belongs to projects."""
     heaps: dict[str, Heap] = {}
     for line in lines:
@@ -126,12 +127,12 @@ def _offer_again(offers: Offers, order: Order) -> None:
         heapreplace(offers, (_place(heap, order), heap))
 
 
-def _place(heap: Heap, order: Order) -> tuple[Any, ...]:
-    line: Line = heap[0][-1]
+def _place(heap: Heap, order: Order) -> Place:
+    line: LaneCursor = heap[0][-1]
     return order.full(line.rank, line.key.project)
 
 
-def _left(lines: list[Line], order: Order) -> list[Left]:
+def _left(lines: list[LaneCursor], order: Order) -> list[Left]:
     """The lanes of which something is left, in the order of their heads."""
     rest = [line for line in lines if line.taken < line.count]
     if order.by_project:

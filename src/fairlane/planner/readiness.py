@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairlane.model.instant import Instant, show_instant
-from fairlane.model.lane import Entry, Lane, LaneKey, lane_of
 from fairlane.model.plan import IDS_SHOWN, Held, Hold
 from fairlane.model.snapshot import Snapshot, Waiting
-from fairlane.model.task import Status
+from fairlane.model.task import Entry, Lane, LaneKey, Status, lane_of
 from fairlane.policy.policy import Policy
 
 GATE = "readiness"
@@ -77,7 +76,7 @@ def admit(
 
 
 def _merged(lane: Lane, more: list[Entry]) -> Lane:
-    """The lane with more tasks; what comes after the tasks that were read stays unread."""
+    """The lane with more tasks; what follows the tasks that were read stays unread."""
     if not more:
         return lane
     both = lane_of(lane.key, [*lane.by_ready, *more]), lane_of(lane.key, [*lane.by_created, *more])
@@ -94,19 +93,19 @@ def _read(lane: Lane, known: tuple[Entry, ...], merged: tuple[Entry, ...]) -> tu
 
 
 def _counted(snapshot: Snapshot, first: dict[str, list[tuple[Waiting, Hold]]]) -> tuple[Held, ...]:
-    found: dict[str, Held] = {}
+    by_code: dict[str, Held] = {}
     for code, pairs in first.items():
         pairs.sort(key=lambda pair: pair[0].entry.seq)
         untils = [hold.until for _, hold in pairs if hold.until is not None]
         hold = Hold(GATE, code, SENTENCES[code], min(untils, default=None))
         ids = tuple(task.entry.task for task, _ in pairs[:IDS_SHOWN])
-        found[code] = Held(hold, len(pairs), ids)
+        by_code[code] = Held(hold, len(pairs), ids)
     for counted in snapshot.wait_counts:
-        before = found.get(counted.code)
+        before = by_code.get(counted.code)
         ends = (counted.until, before.hold.until if before else None)
-        until = min([each for each in ends if each is not None], default=None)
+        until = min([end for end in ends if end is not None], default=None)
         hold = Hold(GATE, counted.code, SENTENCES[counted.code], until)
         ids = (*(before.tasks if before else ()), *counted.tasks)
         count = counted.count + (before.count if before else 0)
-        found[counted.code] = Held(hold, count, ids[:IDS_SHOWN])
-    return tuple(found[code] for code in sorted(found))
+        by_code[counted.code] = Held(hold, count, ids[:IDS_SHOWN])
+    return tuple(by_code[code] for code in sorted(by_code))

@@ -5,13 +5,12 @@ So short that it is obviously right. It is the specification; `lanes` must agree
 
 from __future__ import annotations
 
-from typing import Any
-
 from fairlane.model.instant import Instant
-from fairlane.model.lane import Entry, LaneKey, shape_of
 from fairlane.model.plan import IDS_SHOWN, Pick, Plan
 from fairlane.model.snapshot import Snapshot
+from fairlane.model.task import Entry, LaneKey, shape_of
 from fairlane.planner.conclude import Left, conclude
+from fairlane.planner.order import Place
 from fairlane.planner.round import Round
 from fairlane.policy.policy import Policy
 
@@ -24,7 +23,7 @@ def plan(snapshot: Snapshot, policy: Policy, now: Instant) -> Plan:
     age_from = policy.score.age_from
     tasks = [(lane.key, entry) for lane in round.lanes for entry in lane.in_order(age_from)]
 
-    def place(candidate: Candidate) -> tuple[Any, ...]:
+    def place(candidate: Candidate) -> Place:
         lane, entry = candidate
         return round.order.full(round.order.rank(lane, entry), lane.project)
 

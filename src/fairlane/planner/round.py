@@ -2,24 +2,134 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
-from fairlane.lifecycle.reclaim import expired, status_after_loss
+from fairlane.lifecycle.transitions import expired, status_after_loss
 from fairlane.model.instant import Instant
-from fairlane.model.lane import Entry, Lane, LaneKey, Shape, shape_of
 from fairlane.model.plan import Hold, Pick, Reclaim, Room
-from fairlane.model.resources import Pool
+from fairlane.model.project import Pool, Worker
 from fairlane.model.snapshot import InFlight, Snapshot
+from fairlane.model.task import Entry, Lane, LaneKey, Shape, shape_of
 from fairlane.planner import readiness
 from fairlane.planner.gates import GATES
 from fairlane.planner.gates.cooldown import PROBE_TIME
-from fairlane.planner.ledger import Ledger
-from fairlane.planner.order import Order
+from fairlane.planner.order import Flight, Order, Share
 from fairlane.planner.rules import LaneRules, Rules
-from fairlane.planner.share import Flight, Share
-from fairlane.planner.staff import Staff
 from fairlane.policy.policy import Policy
+
+WorkspaceName = tuple[str, str]  # (project, workspace)
+Probe = tuple[Instant, str]  # (start, task)
+
+
+class Ledger:
+    """What is in flight: by scope, locks, workspaces, slots, and tokens reserved."""
+
+    __slots__ = ("holders", "locks", "probes", "slots", "tokens", "total", "usd", "workspaces")
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.holders: defaultdict[str, list[str]] = defaultdict(list)  # scope -> tasks in flight
+        self.locks: dict[str, str] = {}  # lock -> task
+        self.workspaces: dict[WorkspaceName, str] = {}  # workspace -> task
+        self.slots: defaultdict[str, list[str]] = defaultdict(list)  # worker -> tasks on it
+        self.tokens: dict[str, int] = {}  # scope -> tokens reserved
+        self.usd: dict[str, int] = {}  # scope -> micro-dollars reserved
+        self.probes: dict[str, list[Probe]] = {}  # unproved pool -> its probes
+
+    def enter(self, task: str, scopes: tuple[str, ...], worker: str | None) -> None:
+        """A task is in flight: it counts in every scope, and in its worker's slots."""
+        self.total += 1
+        holders = self.holders
+        for scope in scopes:
+            holders[scope].append(task)
+        if worker is not None:
+            self.slots[worker].append(task)
+
+    def reserve(self, scopes: tuple[str, ...], tokens: int, usd: int) -> None:
+        """Tokens and dollars that a task in flight may still use."""
+        for scope in scopes:
+            self.tokens[scope] = self.tokens.get(scope, 0) + tokens
+            if usd:
+                self.usd[scope] = self.usd.get(scope, 0) + usd
+
+
+#: "No limit" where slots are compared.
+_PLENTY = 1 << 40
+
+
+class Workers:
+    """The live workers; if there are none, one is assumed, by default with cap `all` as slots."""
+
+    def __init__(
+        self,
+        workers: tuple[Worker, ...],
+        cap_all: int | None,
+        ledger: Ledger,
+        assumed: Worker | None = None,
+    ) -> None:
+        self._ledger = ledger
+        local = assumed or Worker("local")
+        slots = cap_all if local.slots is None else local.slots
+        self.everyone = workers
+        living = [worker for worker in workers if worker.live]
+        self.live = tuple(sorted(living, key=lambda worker: worker.name))
+        self.assumed = not self.live
+        if self.assumed:
+            self.live = (Worker(local.name, slots, local.labels),)
+        self._assumed_slots = _PLENTY if slots is None else slots
+        #: The only one, if there is one.
+        self._sole = self.live[0].name if len(self.live) == 1 else None
+        self._fitting: dict[tuple[str, ...], tuple[Worker, ...]] = {}
+
+    def fitting(self, labels: tuple[str, ...]) -> tuple[Worker, ...]:
+        """The live workers that have all these labels."""
+        workers = self._fitting.get(labels)
+        if workers is None:
+            needed = set(labels)
+            workers = tuple(worker for worker in self.live if needed.issubset(worker.labels))
+            self._fitting[labels] = workers
+        return workers
+
+    def free(self, worker: Worker) -> int:
+        """Its free slots."""
+        taken = self._ledger.total if self.assumed else len(self._ledger.slots.get(worker.name, ()))
+        return max(0, (_PLENTY if worker.slots is None else worker.slots) - taken)
+
+    def has_slot(self, labels: tuple[str, ...]) -> bool:
+        """Whether a worker that fits has a free slot."""
+        if self.assumed and not labels:
+            return self._ledger.total < self._assumed_slots
+        return any(map(self.free, self.fitting(labels)))
+
+    def free_slots(self) -> int | None:
+        """Free slots of all together; None: no limit."""
+        if any(worker.slots is None for worker in self.live):
+            return None
+        return sum(self.free(worker) for worker in self.live)
+
+    def holders(self, labels: tuple[str, ...]) -> tuple[str, ...]:
+        """The tasks on the workers that have all these labels."""
+        if self.assumed:
+            return tuple(self._ledger.holders.get("all", ()))
+        slots = (self._ledger.slots.get(worker.name, ()) for worker in self.fitting(labels))
+        return tuple(task for tasks in slots for task in tasks)
+
+    def choose(self, labels: tuple[str, ...]) -> str:
+        """Of those with a free slot: fewest labels it does not need, most free slots, the name."""
+        if self._sole is not None:
+            return self._sole
+        fits = [worker for worker in self.fitting(labels) if self.free(worker) > 0]
+        if len(fits) == 1:
+            return fits[0].name
+        needed = len(set(labels))
+        best = min(
+            fits,
+            key=lambda worker: (len(set(worker.labels)) - needed, -self.free(worker), worker.name),
+        )
+        return best.name
+
 
 Check: TypeAlias = Callable[[LaneRules, "Round"], Iterable[Hold]]
 
@@ -39,17 +149,23 @@ class Round:
         self.ignores_room = False  # while it is asked who is present
         self.rules = Rules(snapshot, policy, now)
         self.ledger = Ledger()
-        self.staff = Staff(snapshot.workers, policy.caps.get("all"), self.ledger, snapshot.assumed)
+        self.workers = Workers(
+            snapshot.workers, policy.caps.get("all"), self.ledger, snapshot.assumed
+        )
         self.resting = {pool.name: pool for pool in snapshot.pools.values() if pool.hits}
         self.resting |= {p.name: p for p in snapshot.pools.values() if (p.until or 0) > now}
+        #: Workspaces that nobody may take yet, and until when.
+        self.stale = {(stale.project, stale.name): stale.until for stale in snapshot.stale}
+        for stale in snapshot.stale:
+            self.ledger.workspaces[stale.project, stale.name] = stale.task
         self.reclaims: list[Reclaim] = []
         self._flights: list[Flight] = []
-        for each in snapshot.in_flight:
-            if expired(each, now):
-                status = status_after_loss(each, policy, each.stop_requested)
-                self.reclaims.append(Reclaim(each.task, each.lease.id, status))
+        for flight in snapshot.in_flight:
+            if expired(flight, now):
+                status = status_after_loss(flight, policy, flight.stop_requested)
+                self.reclaims.append(Reclaim(flight.task, flight.lease.id, status))
             else:
-                self._enter_in_flight(each)
+                self._enter_in_flight(flight)
         self.room = self._room()
         self.free = self.room.free  # counts down with every pick
         lanes, self.waiting = readiness.admit(snapshot, policy, now)
@@ -89,7 +205,7 @@ class Round:
     def _room(self) -> Room:
         """Room under cap `all` and in the slots, the smaller; None: no limit."""
         cap = self.policy.caps.get("all")
-        bounds = [self.staff.free_slots(), None if cap is None else cap - self.ledger.total]
+        bounds = [self.workers.free_slots(), None if cap is None else cap - self.ledger.total]
         free = min((bound for bound in bounds if bound is not None), default=None)
         return Room(cap, self.ledger.total, None if free is None else max(0, free))
 
@@ -111,7 +227,7 @@ class Round:
 
     def take(self, lane: LaneKey, rules: LaneRules, entry: Entry) -> Pick:
         """Pick this task: everything that it takes is entered at once."""
-        worker = self.staff.choose(rules)
+        worker = self.workers.choose(rules.labels)
         workspace = self._workspace_for(rules)
         estimate = self.estimate(rules, entry.estimate)
         numbers = self.share.numbers(rules.project)
@@ -128,29 +244,29 @@ class Round:
 
     # How a round begins.
 
-    def _enter_in_flight(self, each: InFlight) -> None:
-        lease = each.lease
-        rules = self.rules.of(shape_of(each.lane))
+    def _enter_in_flight(self, flight: InFlight) -> None:
+        lease = flight.lease
+        rules = self.rules.of(shape_of(flight.lane))
         estimate = self.estimate(rules, lease.estimate)
         left = max(0, estimate - lease.used)
-        self._enter(each.task, rules, lease.worker, each.workspace, left)
-        self._flights.append(Flight(each.lane.project, estimate, lease.used))
-        pool = self.resting.get(each.lane.pool or "")
+        self._enter(flight.task, rules, lease.worker, flight.workspace, left)
+        self._flights.append(Flight(flight.lane.project, estimate, lease.used))
+        pool = self.resting.get(flight.lane.pool or "")
         if pool is not None:
-            self._probe(pool, each)
+            self._probe(pool, flight)
 
-    def _probe(self, pool: Pool, each: InFlight) -> None:
+    def _probe(self, pool: Pool, flight: InFlight) -> None:
         """A probe that reported usage, or ran long enough, has proved its pool healthy.
 
         What is leased and has not started yet will begin after the cooldown: it is a probe too.
         """
-        begun = self.now if each.lease.started_at is None else each.lease.started_at
+        begun = self.now if flight.lease.started_at is None else flight.lease.started_at
         if begun < (pool.until or 0) or (pool.until or 0) > self.now:
             return
-        if each.lease.used or self.now - begun >= PROBE_TIME:
+        if flight.lease.used or self.now - begun >= PROBE_TIME:
             del self.resting[pool.name]
         else:
-            self.ledger.probes.setdefault(pool.name, []).append((begun, each.task))
+            self.ledger.probes.setdefault(pool.name, []).append((begun, flight.task))
 
     def _enter(
         self, task: str, lane: LaneRules, worker: str | None, workspace: str | None, tokens: int
@@ -180,16 +296,16 @@ class Round:
     def _present(self) -> frozenset[str]:
         """The projects of which a lane passes every gate but cap `all`, free slots and batch."""
         self.ignores_room = True
-        found: set[str] = set()
+        present: set[str] = set()
         asked: set[Shape] = set()
         for lane in self.lanes:
             shape = lane.shape
-            if shape.project not in found and shape not in asked:
+            if shape.project not in present and shape not in asked:
                 asked.add(shape)
                 if self.first_hold(self.rules.of(shape)) is None:
-                    found.add(shape.project)
+                    present.add(shape.project)
         self.ignores_room = False
-        return frozenset(found)
+        return frozenset(present)
 
     def _reserve_for_overdue(self) -> None:
         """What the oldest overdue lane of each project waits for, if only locks or workspaces."""
@@ -197,7 +313,7 @@ class Round:
         heads = [(lane, lane.in_order(age_from)[0]) for lane in self.lanes]
         heads = [pair for pair in heads if self.order.overdue(pair[1])]
         heads.sort(key=lambda pair: (self.order.since(pair[1]), pair[1].seq))
-        found: dict[str, tuple[Lane, int]] = {}
+        first: dict[str, tuple[Lane, int]] = {}
         startable: list[LaneRules] = []  # overdue lanes that nothing holds, oldest first
         asked: set[Shape] = set()
         for lane, _ in heads:
@@ -208,20 +324,20 @@ class Round:
                 gates = {hold.gate for hold in self.all_holds(rules)}
                 if not gates:
                     startable.append(rules)
-                elif shape.project not in found and gates <= {"locks", "workspace"}:
-                    found[shape.project] = (lane, len(startable))
-        for lane, older in found.values():
+                elif shape.project not in first and gates <= {"locks", "workspace"}:
+                    first[shape.project] = (lane, len(startable))
+        for lane, older in first.values():
             self._reserve(lane, startable[:older])
 
     def _reserve(self, lane: Lane, older: list[LaneRules]) -> None:
-        """For this lane, but for what an older overdue one can take now: it is not overtaken."""
+        """Reserve for this lane, except what an older overdue lane can take now."""
         rules = self.rules.set_apart(lane.key, lane.shape)
         owner = Owner(rules, lane.in_order(self.policy.score.age_from)[0].task)
         workspace = self._workspace_for(rules)
-        theirs = [each.workspace for each in older if each.project == rules.project]
+        theirs = [other.workspace for other in older if other.project == rules.project]
         if workspace is not None and workspace not in theirs and None not in theirs:
             self.reserved_workspaces[rules.project, workspace] = owner
-        wanted = {lock for each in older for lock in each.locks}
+        wanted = {lock for other in older for lock in other.locks}
         for lock in rules.locks:
             if lock not in wanted:
                 self.reserved_locks.setdefault(lock, owner)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from fairlane.model.instant import Instant
-from fairlane.model.lane import LaneKey, Shape
 from fairlane.model.plan import Hold
-from fairlane.model.project import Budget, Project
+from fairlane.model.project import Budget, Pause, Project, Usage, ancestry
 from fairlane.model.record import dataclass
-from fairlane.model.resources import Pause, Usage
 from fairlane.model.snapshot import Snapshot
+from fairlane.model.task import LaneKey, Shape, Task, shape_of
 from fairlane.policy.policy import Policy
 
 
@@ -93,15 +92,15 @@ class Rules:
         self._owners: dict[LaneKey, LaneRules] = {}
         self.caps = Caps(policy, snapshot.projects)
         self.history = {(row.project, row.kind, row.agent): row for row in snapshot.history}
-        self.pauses = _pauses(snapshot)
+        self.pauses = pauses_by_scope(snapshot.projects.values(), snapshot.paused)
         self.budgets = _budget_lines(snapshot, policy, now)
 
     def of(self, shape: Shape) -> LaneRules:
         """The rules for a lane of this shape."""
-        found = self._lanes.get(shape)
-        if found is None:
-            found = self._lanes[shape] = LaneRules(shape, self)
-        return found
+        rules = self._lanes.get(shape)
+        if rules is None:
+            rules = self._lanes[shape] = LaneRules(shape, self)
+        return rules
 
     def of_lane(self, key: LaneKey, shape: Shape) -> LaneRules:
         """The rules for this lane: those of its shape, unless it was set apart."""
@@ -113,16 +112,7 @@ class Rules:
 
     def scopes(self, shape: Shape) -> tuple[str, ...]:
         """The names under which a task of this shape is counted."""
-        names = ["all", f"kind:{shape.kind}", f"project:{shape.project}"]
-        if shape.pool is not None:
-            names.append(f"pool:{shape.pool}")
-        if shape.agent is not None:
-            names.append(f"agent:{shape.agent}")
-        if shape.group is not None:
-            names += [f"group:{group}" for group in self._lineage(shape.group)]
-        if shape.labels:
-            names += [f"label:{label}" for label in shape.labels]
-        return tuple(names)
+        return scopes_of(shape, self._groups)
 
     def locks(self, shape: Shape) -> tuple[str, ...]:
         """The locks that a task of this shape takes."""
@@ -134,27 +124,42 @@ class Rules:
         place = f"group:{shape.group}" if shape.group else f"project:{shape.project}"
         return (*shape.locks, f"serial:{place}+{shape.kind}")
 
-    def _lineage(self, group: str | None) -> list[str]:
-        names: list[str] = []
-        while group is not None and group not in names:
-            names.append(group)
-            group = self._groups.get(group)
-        return names
+
+def scopes_of(shape: Shape, parents: Mapping[str, str | None]) -> tuple[str, ...]:
+    """The names under which a task of this shape is counted; `parents`: of groups."""
+    names = ["all", f"kind:{shape.kind}", f"project:{shape.project}"]
+    if shape.pool is not None:
+        names.append(f"pool:{shape.pool}")
+    if shape.agent is not None:
+        names.append(f"agent:{shape.agent}")
+    if shape.group is not None:
+        names += [f"group:{name}" for name in ancestry(shape.group, parents.get)]
+    if shape.labels:
+        names += [f"label:{label}" for label in shape.labels]
+    return tuple(names)
 
 
-def _pauses(snapshot: Snapshot) -> dict[str, Pause]:
-    """Pauses by scope; a project that is paused or archived stands beside them."""
+def pauses_by_scope(projects: Iterable[Project], paused: Iterable[Pause]) -> dict[str, Pause]:
+    """Pauses by scope; a project that is paused or archived counts as one."""
     pauses = {
         f"project:{project.name}": Pause(f"project:{project.name}", reason=project.status)
-        for project in snapshot.projects.values()
+        for project in projects
         if project.status != "active"
     }
-    return pauses | {pause.scope: pause for pause in snapshot.paused}
+    return pauses | {pause.scope: pause for pause in paused}
+
+
+def pause_of(
+    task: Task, parents: Mapping[str, str | None], pauses: Mapping[str, Pause]
+) -> Pause | None:
+    """What pauses a task, if anything does."""
+    scopes = (f"task:{task.id}", *scopes_of(shape_of(task.lane), parents))
+    return next((pauses[scope] for scope in scopes if scope in pauses), None)
 
 
 def _budget_lines(snapshot: Snapshot, policy: Policy, now: Instant) -> dict[str, list[BudgetLine]]:
     """Every budget with what was spent of it, by scope."""
-    usage = {(each.scope, each.window): each for each in snapshot.usage}
+    usage = {(used.scope, used.window): used for used in snapshot.usage}
     lines: dict[str, list[BudgetLine]] = {}
     owned = [(budget, True) for budget in policy.budget]
     for project in snapshot.projects.values():

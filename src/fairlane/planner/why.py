@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import merge
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fairlane.model.errors import NotFound
 from fairlane.model.instant import Instant
-from fairlane.model.lane import Lane, shape_of
+from fairlane.model.names import SCHEMA
 from fairlane.model.plan import Hold, ScoreParts
 from fairlane.model.record import dataclass
 from fairlane.model.snapshot import Snapshot, Waiting
-from fairlane.model.task import Status
+from fairlane.model.task import Lane, Status, shape_of
 from fairlane.planner import changes, readiness
 from fairlane.planner.changes import RAISE_MAX, Change, World
 from fairlane.planner.conclude import batch_hold
@@ -22,7 +22,10 @@ from fairlane.planner.order import Rank
 from fairlane.planner.round import Round
 from fairlane.policy.policy import Policy
 
-#: Places are exact up to here; this many of those ahead are named; so many pairs are begun.
+if TYPE_CHECKING:
+    from fairlane.model.documents.reports import WhyAnswer
+
+#: Positions are exact up to here; how many tasks ahead are named; how many pairs are tried.
 PLACES_MAX = 1000
 AHEAD_SHOWN = 10
 FIRSTS_MAX = 8
@@ -39,20 +42,21 @@ class Why:
     position: int | None = None
     ahead: tuple[str, ...] = ()
     score: ScoreParts | None = None
-    share: dict[str, Any] | None = None
+    share: dict[str, object] | None = None
     would_start_if: tuple[Change, ...] = ()
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> WhyAnswer:
         """As every interface shows it."""
         parts = self.score
         return {
+            "schema": SCHEMA,
             "task": self.task,
             "status": str(self.status),
             "verdict": self.verdict,
             "holds": [hold.document() for hold in self.holds],
             "position": self.position,
             "ahead": list(self.ahead),
-            "score": {"total": parts.total} | parts.document() if parts else None,
+            "score": {"total": parts.total, **parts.document()} if parts else None,
             "share": self.share,
             "would_start_if": [change.document() for change in self.would_start_if],
             "starts": None,
@@ -61,10 +65,10 @@ class Why:
 
 def why(snapshot: Snapshot, policy: Policy, now: Instant, task: str) -> Why:
     """Why this task does not run, or that it does."""
-    for each in snapshot.in_flight:
-        if each.task == task:
-            on = f" on {each.lease.worker}" if each.lease.worker else ""
-            return Why(task, each.status, f"{each.status}{on}")
+    for flight in snapshot.in_flight:
+        if flight.task == task:
+            on = f" on {flight.lease.worker}" if flight.lease.worker else ""
+            return Why(task, flight.status, f"{flight.status}{on}")
     if task in snapshot.ended:
         status = snapshot.ended[task]
         tail = "; only `retry` puts it back" if status is Status.PARKED else ""
@@ -76,7 +80,8 @@ def explain(snapshot: Snapshot, policy: Policy, now: Instant, subject: Waiting) 
     """Why this queued task does not start now."""
     round = Round(snapshot, policy, now)
     position, ahead = _place(round, subject)
-    share = {"project": subject.lane.project} | round.share.numbers(subject.lane.project)
+    project = subject.lane.project
+    share = {"project": project, **round.share.numbers(project)}
     plan = play(round)
     parts = round.order.score(subject.lane, subject.entry)
     task = subject.entry.task
@@ -167,14 +172,14 @@ class _Tries:
 
 
 def _find(snapshot: Snapshot, task: str) -> Waiting:
-    found = _found(snapshot, task)
-    if found is None:
+    subject = _found(snapshot, task)
+    if subject is None:
         raise NotFound(f"no task {task!r}", "`fairlane list` shows what there is.")
-    return found
+    return subject
 
 
 def _found(snapshot: Snapshot, task: str) -> Waiting | None:
-    """A queued task; None: it stands behind what a store has read of its lane."""
+    """A queued task; None: it is beyond what the store has read of its lane."""
     for waiting in snapshot.waiting:
         if waiting.entry.task == task:
             return waiting

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from fairlane.policy.policy import Budget, Policy, is_calendar, window_micros
+from fairlane.model.project import Budget
+from fairlane.policy.policy import Policy
+from fairlane.policy.schema import is_calendar, window_micros
 
 __all__ = ["Budget", "Policy", "is_calendar", "window_micros"]

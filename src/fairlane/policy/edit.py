@@ -1,4 +1,4 @@
-"""Changing a policy file: the result is checked before the old file is replaced."""
+"""Change a policy file, checked before it is replaced; tell the origin of each value."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import os
 import shutil
 import tempfile
 import tomllib
+from collections.abc import MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane.model.errors import Invalid
 from fairlane.policy import load, schema
 from fairlane.policy.policy import Policy
-from fairlane.policy.values import Words
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Mapping, Sequence
 
     from tomlkit import TOMLDocument
+
+    from fairlane.policy.load import Layer
+
 
 #: Permissions of a file that was not there before.
 _NEW_MODE = 0o644
@@ -27,8 +30,8 @@ class Difference(NamedTuple):
     """One key that two policies set differently."""
 
     key: str
-    a: Any
-    b: Any
+    a: object
+    b: object
 
 
 def diff(a: Policy, b: Policy) -> list[Difference]:
@@ -74,7 +77,7 @@ def use_preset(path: str | Path, name: str) -> Path | None:
     return backup
 
 
-def parse_assignment(text: str) -> tuple[str, Any]:
+def parse_assignment(text: str) -> tuple[str, object]:
     """`KEY=VALUE`: the value as TOML, and as plain text where it is not (`overdue.after=24h`)."""
     # A cap's value has no "=" but its name may: caps.label:os=linux=2.
     cut = text.rpartition if text.lstrip().startswith("caps.") else text.partition
@@ -83,37 +86,37 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     if not equals or not key or not raw:
         raise Invalid(f"not a setting: {text!r}", "Write it as KEY=VALUE, such as caps.all=8.")
     try:
-        value: Any = tomllib.loads(f"value = {raw}")["value"]
+        value: object = tomllib.loads(f"value = {raw}")["value"]
     except (ValueError, KeyError):
         value = raw
-    if isinstance(schema.ROWS.get(key), Words) and isinstance(value, str):
+    if isinstance(value, str) and key in schema.ROWS and schema.ROWS[key].show is list:
         value = value.replace(",", " ").split()
     return key, value
 
 
-def _put(document: TOMLDocument, key: str, value: Any) -> None:
-    """Set a key where it stands; one that is new goes into its table, or into a dotted line."""
+def _put(document: TOMLDocument, key: str, value: object) -> None:
+    """Set a key in place; add a new one to its table, or as a dotted line."""
     *tables, leaf = schema.key_parts(key)
-    table: MutableMapping[str, Any] = document
+    table: MutableMapping[str, object] = document
     for name in tables:
         inner = table.get(name)
         if inner is None:
             _add(document, table, [*tables[tables.index(name) :], leaf], value)
             return
-        if not hasattr(inner, "get"):
+        if not isinstance(inner, MutableMapping):
             raise Invalid(f"{name} is not a table", "Edit the file by hand; nothing was changed.")
         table = inner
     table[leaf] = value
 
 
 def _add(
-    document: TOMLDocument, table: MutableMapping[str, Any], names: list[str], value: Any
+    document: TOMLDocument, table: MutableMapping[str, object], names: list[str], value: object
 ) -> None:
     """A key whose table is not there yet: a new `[table]` at the end of the file."""
     import tomlkit
 
     *tables, leaf = names
-    inner: MutableMapping[str, Any] = tomlkit.table()
+    inner: MutableMapping[str, object] = tomlkit.table()
     inner[leaf] = value
     for name in reversed(tables[1:]):
         outer = tomlkit.table(is_super_table=True)
@@ -173,3 +176,37 @@ def _replace(target: Path, text: str) -> Policy:
 def _unwritable(target: Path, error: OSError) -> Invalid:
     hint = "Nothing was changed; check the folder's permissions and free space."
     return Invalid(f"{target}: cannot be written: {error.strerror}", hint)
+
+
+class Origin(NamedTuple):
+    """One key as it is in force."""
+
+    key: str  # as written in TOML
+    value: object  # canonical, "none" where it is absent
+    origin: str  # `preset balanced`, `policy.toml:12`, `override`
+
+
+def sources(path: str | Path, overrides: Mapping[str, object] | None = None) -> list[Layer]:
+    """The layers of a policy file, the preset first, overrides on top."""
+    layers = load.file_layers(Path(path))
+    return [*layers, load.override_layer(overrides)] if overrides else layers
+
+
+def explain(policy_sources: Sequence[Layer]) -> list[Origin]:
+    """Every key of the policy in force, in the order of the language, with who set it."""
+    policy = Policy.of_layers(policy_sources)
+    shown = policy.shown()
+    removed = {key for layer in policy_sources for key in layer.values} - shown.keys()
+    shown.update(dict.fromkeys(sorted(removed), schema.NONE))
+    return [
+        Origin(schema.show_key(key), value, _said_by(key, policy_sources))
+        for key, value in shown.items()
+    ]
+
+
+def _said_by(key: str, layers: Sequence[Layer]) -> str:
+    """The top layer that sets the key, else the preset."""
+    for layer in reversed(layers):
+        if key in layer.values:
+            return f"{Path(layer.origin).name}{layer.place(key)[len(layer.origin) :]}"
+    return layers[0].origin

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from fairlane.model.errors import Invalid, did_you_mean
+from fairlane.model.instant import Micros, show_duration
 from fairlane.model.project import Budget
 from fairlane.model.record import dataclass
+from fairlane.model.values import Values, shown, wrong
 from fairlane.policy import schema
-from fairlane.policy.values import Count, NotAccepted, Ratio, Sort, show_raw
+from fairlane.policy.schema import Kind
 
 DEFAULT_PRESET = "balanced"
 #: The shipped pages; `importlib.resources` would cost every command ten milliseconds.
@@ -31,10 +32,10 @@ _LINE = re.compile(rf"\s*(?:(\[\[?)\s*({_DOTTED})\s*\]|({_DOTTED})\s*=)")
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one place says: plain keys with typed values, None where it removes one."""
+    """The keys that one file, preset or override sets; None where it removes one."""
 
     origin: str  # `preset NAME`, a file, `override`
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     lines: Mapping[str, int] = field(default_factory=dict)
     preset: str = ""  # the preset's name, when it is one
 
@@ -50,31 +51,22 @@ class _Reading:
 
     origin: str
     lines: Mapping[str, int]
-    values: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, object] = field(default_factory=dict)
     problems: list[Invalid] = field(default_factory=list)
 
     def refuse(self, key: str, what: str, hint: str) -> None:
         place = Layer(self.origin, {}, self.lines).place(key)
         self.problems.append(Invalid(f"{place}: {what}", hint, code="invalid_policy"))
 
-    def refuse_value(self, key: str, value: object, sort: Sort, more: str = "") -> None:
-        accepts = sort.accepts
-        if schema.may_be_absent(key):
-            accepts += ', or "none"'
-        said = f" ({more})" if more else ""
-        self.refuse(
-            key,
-            f"{_written(key)} = {show_raw(value)} is refused{said}: accepted is {accepts}",
-            _near_word(value, sort) or f"Change {_written(key)}; nothing of this policy is used.",
-        )
-
     def walk(self, key: str, value: object) -> None:
         """Go down tables; read what is a value; refuse what is neither."""
         if key in schema.TABLES:
             if not isinstance(value, Mapping):
-                self.refuse(
-                    key, f"{key} = {show_raw(value)} is refused: it is a table", _table_hint(key)
+                known = next(
+                    (row for row in schema.ROWS if row.startswith(f"{key}.")), f"{key}.code"
                 )
+                hint = f"Write {known} = …, or a table [{key}]."
+                self.refuse(key, f"{key}: not a table: {shown(value)}", hint)
                 return
             for name, inner in value.items():
                 self.walk(f"{key}.{name}", inner)
@@ -84,42 +76,38 @@ class _Reading:
             self.values[key] = self.budgets(value)
         elif key.startswith("caps.") and not self.is_cap(key):
             return
-        elif (sort := schema.sort_of(key)) is None:
+        elif (kind := schema.kind_of(key)) is None:
             hint = schema.nearest(key, isinstance(value, Mapping))
             self.refuse(key, f"unknown key {_written(key)}", hint)
         else:
-            self.values[key] = self.value(key, value, sort)
+            self.values[key] = self.value(key, value, kind)
 
     def is_cap(self, key: str) -> bool:
-        """A cap is on `all` or on a name whose sort is known."""
-        name = key[len("caps.") :]
+        """A cap is on `all`, or on a name after what it names."""
+        scope = key[len("caps.") :]
         try:
-            schema.CAP_NAMES.read(name)
-        except NotAccepted as refused:
-            sort, _, rest = name.partition(":")
-            example = f'caps."{{}}:{rest or "NAME"}"'
-            known = {"caps.all": "caps.all"}
-            known.update({f"caps.{each}": example.format(each) for each in schema.CAP_NAMES.sorts})
+            schema.CAP_NAMES.read(scope)
+        except Invalid as error:
             from difflib import get_close_matches
 
-            near = get_close_matches(f"caps.{sort}", known, n=1)
-            hint = f"Did you mean {known[near[0]]}?" if near else "Name one of these."
-            accepted = f"accepted is a cap on {schema.CAP_NAMES.accepts}"
-            self.refuse(key, f"unknown key {_written(key)} ({refused}): {accepted}", hint)
+            kind, _, name = scope.partition(":")
+            near = get_close_matches(kind, ("all", *schema.CAP_NAMES.kinds), n=1)
+            cap = "caps.all" if near == ["all"] else f'caps."{"".join(near)}:{name or "NAME"}"'
+            hint = f"Did you mean {cap}?" if near and (near != [kind] or not name) else error.hint
+            self.refuse(key, f"unknown key {_written(key)}: {error.message}", hint)
             return False
         return True
 
-    def value(self, key: str, value: object, sort: Sort) -> Any:
+    def value(self, key: str, value: object, kind: Kind) -> object:
         """The typed value of one key; None when it is removed or refused."""
-        if value is None or (value == schema.NONE and schema.may_be_absent(key)):
-            if schema.may_be_absent(key):
-                return None
-            self.refuse_value(key, "none", sort)
+        optional = schema.may_be_absent(key)
+        if optional and value in (None, schema.NONE):
             return None
         try:
-            return sort.read(value)
-        except NotAccepted as refused:
-            self.refuse_value(key, value, sort, str(refused))
+            return kind.read(value)
+        except Invalid as error:
+            hint = f'{error.hint} "none" removes it.' if optional else error.hint
+            self.refuse(key, f"{_written(key)}: {error.message}", hint)
             return None
 
     def budgets(self, value: object) -> tuple[Budget, ...]:
@@ -129,45 +117,56 @@ class _Reading:
         if not isinstance(value, list | tuple) or not all(isinstance(b, Mapping) for b in value):
             self.refuse(
                 "budget",
-                f"budget = {show_raw(value)} is refused: accepted is a list of tables",
+                f"budget: not a list of tables: {shown(value)}",
                 'Write [[budget]] and under it scope = "all", tokens = 1000000.',
             )
             return ()
-        found = [self.budget(f"budget[{at}]", table) for at, table in enumerate(value)]
-        return tuple(budget for budget in found if budget is not None)
+        budgets = [self.budget(f"budget[{at}]", table) for at, table in enumerate(value)]
+        return tuple(budget for budget in budgets if budget is not None)
 
     def budget(self, key: str, table: Mapping[str, object]) -> Budget | None:
         """One budget: a scope, and either tokens or usd."""
         before = len(self.problems)
-        held: dict[str, Any] = {}
+        values: Values = {"window": ""}  # the policy's, unless it has its own
         for name, value in table.items():
             if name not in schema.BUDGET_ROWS:
                 hint = did_you_mean(name, schema.BUDGET_ROWS)
                 self.refuse(f"{key}.{name}", f"unknown key {key}.{name}", hint)
             else:
-                held[name] = self.value(f"{key}.{name}", value, schema.BUDGET_ROWS[name])
+                values[name] = self.value(f"{key}.{name}", value, schema.BUDGET_ROWS[name])
         if "scope" not in table:
-            accepts = schema.BUDGET_ROWS["scope"].accepts
-            self.refuse(key, f"{key} has no scope: accepted is {accepts}", 'Add scope = "all".')
+            self.refuse(key, f"{key} has no scope", 'Add scope = "all".')
         if ("tokens" in table) == ("usd" in table):
             has = "both tokens and usd" if "tokens" in table else "neither tokens nor usd"
-            self.refuse(key, f"{key} has {has}: accepted is one of them", "Set tokens or usd.")
-        if len(self.problems) > before:
-            return None
-        return Budget(
-            scope=held["scope"],
-            tokens=held.get("tokens"),
-            usd=held.get("usd"),
-            window=held.get("window", ""),
-            warn_at=held.get("warn_at", Ratio(0, 1).read(Decimal("0.8"))),
-            on_exceeded=held.get("on_exceeded", "finish"),
-        )
+            self.refuse(key, f"{key} has {has}", "Set one of them.")
+        return None if len(self.problems) > before else Budget(**values)
+
+
+def project_budgets(rows: object, project: str, window: Micros) -> tuple[Budget, ...]:
+    """A project's own budgets: tables as in the policy, whose scope is the project."""
+    scope = f"project:{project}"
+    if not isinstance(rows, list | tuple):
+        raise wrong("a list of tables", rows, 'Write it as [{"tokens": 50000, "window": "24h"}].')
+    for row in rows:
+        if not isinstance(row, Mapping) or row.get("scope", scope) != scope:
+            hint = 'Write it as {"tokens": 50000, "window": "24h"}.'
+            raise wrong("a budget of this project", row, hint)
+    reading = _Reading("", {})
+    budgets = reading.budgets([{**row, "scope": scope} for row in rows])
+    for problem in reading.problems:
+        raise Invalid(problem.message.removeprefix(": "), problem.hint)
+    return with_windows(budgets, window)
+
+
+def with_windows(budgets: Iterable[Budget], window: Micros) -> tuple[Budget, ...]:
+    """Budgets that say none have this window."""
+    return tuple(b if b.window else replace(b, window=show_duration(window)) for b in budgets)
 
 
 def read_layer(
     mapping: Mapping[str, object], origin: str, lines: Mapping[str, int] | None = None
 ) -> tuple[Layer, list[Invalid]]:
-    """What a table of settings says, and everything that is wrong with it; `preset` is left out."""
+    """The values of a table without its `preset`, and every problem with them."""
     reading = _Reading(origin, lines or {})
     for written, value in mapping.items():
         key = schema.split_key(str(written))
@@ -180,8 +179,7 @@ def override_layer(overrides: Mapping[str, object], origin: str = "override") ->
     """Overrides as nested tables or dotted keys; a preset is not one of them."""
     if "preset" in overrides:
         raise Invalid(
-            f"{origin}: preset = {show_raw(overrides['preset'])} is refused: "
-            "overrides change keys, not the preset",
+            f"{origin}: preset: overrides change keys, not the preset",
             "Start from that preset instead.",
             code="invalid_policy",
         )
@@ -213,14 +211,14 @@ def problems(path: Path) -> list[Invalid]:
         if text is None:
             return [Invalid(f"{path}: there is no such file", "Give the path of a policy file.")]
         mapping, lines = parse_toml(text, str(path)), key_lines(text)
-        layer, found = read_layer(mapping, str(path), lines)
+        layer, refused = read_layer(mapping, str(path), lines)
         place = layer.place("preset")
         layers = [preset_layer(mapping.get("preset", DEFAULT_PRESET), place), layer]
-        if not found:
-            merge(layers)
+        if not refused:
+            overlay({}, layers)
     except Invalid as error:
         return [error]
-    return found
+    return refused
 
 
 def read_text(path: Path) -> str | None:
@@ -238,7 +236,7 @@ def read_text(path: Path) -> str | None:
         raise Invalid(f"{path}: cannot be read: {why}", hint, code="invalid_policy") from error
 
 
-def parse_toml(text: str, origin: str) -> dict[str, Any]:
+def parse_toml(text: str, origin: str) -> dict[str, object]:
     """TOML with exact decimals; a mistake is named with its line."""
     try:
         return tomllib.loads(text, parse_float=Decimal)
@@ -256,16 +254,16 @@ def key_lines(text: str) -> dict[str, int]:
     lines: dict[str, int] = {}
     table, arrays = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
-        found = _LINE.match(line)
-        if not found:
+        parts = _LINE.match(line)
+        if not parts:
             continue
-        if found[2]:
-            table = schema.split_key(found[2])
-            if found[1] == "[[":
+        if parts[2]:
+            table = schema.split_key(parts[2])
+            if parts[1] == "[[":
                 table, arrays = f"{table}[{arrays}]", arrays + 1
             lines.setdefault(table, number)
         else:
-            key = schema.split_key(found[3])
+            key = schema.split_key(parts[3])
             lines.setdefault(f"{table}.{key}" if table else key, number)
     return lines
 
@@ -297,9 +295,8 @@ def preset_layer(name: object, place: str = "") -> Layer:
     if isinstance(name, str) and name in preset_names():
         return _preset(name)
     where = f"{place}: " if place else ""
-    what = f"unknown preset {show_raw(name)}: accepted is one of {', '.join(preset_names())}"
-    hint = did_you_mean(name if isinstance(name, str) else "", preset_names())
-    raise Invalid(where + what, hint, code="invalid_policy")
+    hint = did_you_mean(str(name), preset_names())
+    raise Invalid(f"{where}unknown preset {shown(name)}", hint, code="invalid_policy")
 
 
 @cache
@@ -313,14 +310,9 @@ def _preset_text(name: str) -> str:
     return (PRESETS / f"{name}.toml").read_text("utf-8")
 
 
-def merge(layers: Sequence[Layer]) -> dict[str, Any]:
-    """Lay layers over each other, the last on top, and check what only the whole can show."""
-    return overlay({}, layers)
-
-
-def overlay(below: Mapping[str, Any], layers: Sequence[Layer]) -> dict[str, Any]:
-    """The values of `below` with the layers on top."""
-    values = dict(below)
+def overlay(below: Mapping[str, object], layers: Sequence[Layer]) -> Values:
+    """The values of `below` with the layers on top, the last deciding; the whole is checked."""
+    values: Values = dict(below)
     for layer in layers:
         values.update(layer.values)
     values = {key: value for key, value in values.items() if value is not None}
@@ -328,7 +320,7 @@ def overlay(below: Mapping[str, Any], layers: Sequence[Layer]) -> dict[str, Any]
     return values
 
 
-def _check_backpressure(values: Mapping[str, Any], layers: Iterable[Layer]) -> None:
+def _check_backpressure(values: Values, layers: Iterable[Layer]) -> None:
     """The hard limit is never below the soft one."""
     soft, hard = schema.backpressure_limits(
         values.get("backpressure.soft"), values.get("backpressure.hard"), values.get("caps.all")
@@ -341,35 +333,20 @@ def _check_backpressure(values: Mapping[str, Any], layers: Iterable[Layer]) -> N
     ]
     place = said[0] if said else "policy"
     raise Invalid(
-        f"{place}: backpressure.hard = {hard} is below backpressure.soft = {soft}: "
-        f'accepted is {Count(soft).accepts}, or "none"',
+        f"{place}: backpressure.hard = {hard} is below backpressure.soft = {soft}",
         "Raise backpressure.hard or lower backpressure.soft.",
         code="invalid_policy",
     )
 
 
-def _checked(layer: Layer, found: list[Invalid]) -> Layer:
+def _checked(layer: Layer, refused: list[Invalid]) -> Layer:
     """The layer, when nothing is wrong with it; else the first problem, and how many more."""
-    if not found:
+    if not refused:
         return layer
-    first = found[0]
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    first = refused[0]
+    more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
     raise Invalid(first.message + more, first.hint, code=first.error_code)
 
 
 def _written(key: str) -> str:
     return key if key.startswith("budget[") else schema.show_key(key)
-
-
-def _near_word(value: object, sort: Sort) -> str:
-    """The nearest word to one that is not known, where a key accepts words."""
-    words = getattr(sort, "words", ())
-    said = value if isinstance(value, list | tuple) else str(value).replace(",", " ").split()
-    wrong = [word for word in said if isinstance(word, str) and word not in words]
-    hint = did_you_mean(wrong[0], words) if wrong and words else ""
-    return hint if hint.startswith("Did") else ""
-
-
-def _table_hint(key: str) -> str:
-    known = [row for row in schema.ROWS if row.startswith(f"{key}.")]
-    return f"Write {known[0] if known else key + '.code'} = …, or a table [{key}]."

@@ -3,67 +3,175 @@
 from __future__ import annotations
 
 import json
-from dataclasses import field, fields, replace
+from dataclasses import field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from fairlane.model.instant import show_duration
+from fairlane.model.instant import Micros
 from fairlane.model.project import Budget
 from fairlane.model.record import dataclass
 from fairlane.policy import load, schema
-from fairlane.policy.sections import (
-    Attempt,
-    Backpressure,
-    Breaker,
-    Capacity,
-    Cooldown,
-    Cycle,
-    History,
-    LeaseRules,
-    Limits,
-    Locks,
-    Overdue,
-    Readiness,
-    Recovery,
-    Retry,
-    Score,
-    Share,
-    UsageRules,
-    is_calendar,
-    window_micros,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
+    from fairlane.model.values import Values
     from fairlane.policy.load import Layer
 
-__all__ = [
-    "Attempt",
-    "Backpressure",
-    "Breaker",
-    "Budget",
-    "Capacity",
-    "Cooldown",
-    "Cycle",
-    "History",
-    "LeaseRules",
-    "Limits",
-    "Locks",
-    "Overdue",
-    "Policy",
-    "Readiness",
-    "Recovery",
-    "Retry",
-    "Score",
-    "Share",
-    "UsageRules",
-    "is_calendar",
-    "window_micros",
-]
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How many start, and when."""
+
+    mode: str  # deferred: a cycle starts them; direct: `add` does
+    batch: int | None  # most starts in one cycle.interval
+    spawn_delay: Micros  # between two starts of one cycle
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """How often the daemon looks when nothing wakes it."""
+
+    interval: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Whose turn it is between projects."""
+
+    mode: str  # virtual-time, deficit, none
+    frozen: bool  # deficit only: nothing moves inside a round
+    window: Micros  # rolling window of usage, starts and completions
+    guarantee: int
+    guarantee_counts: str  # starts, completions
+    idle_credit: int  # tokens that a project may catch up after an absence
+    default_estimate: int  # tokens, until there is history
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The terms of the score; all whole numbers."""
+
+    kind: Mapping[str, int]  # "*": every kind without its own entry
+    age_per_minute: int
+    age_max: int
+    age_from: Literal["ready", "created"]
+    depth_per_level: int
+    retry_penalty: int
+    retry_penalty_max: int
+
+    def base(self, kind: str) -> int:
+        """The score that a kind starts with: its own, else that of `*`, else 0."""
+        own = self.kind.get(kind)
+        return self.kind.get("*", 0) if own is None else own
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """The age at which a ready task is first in line; absent = never."""
+
+    after: Micros | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """When a running attempt is stopped."""
+
+    timeout: Micros | None  # after this long
+    silence: Micros | None  # after this long without output
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """What a task waits for."""
+
+    parent: Literal["done", "none"]
+    upstream: Literal["hold", "cancel", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Locks:
+    """What a task that is not parallel locks."""
+
+    serial: Literal["group+kind", "none"]
+    parallel_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRules:
+    """How long a lease lasts without renewal."""
+
+    ttl: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Wait = min(cap, base * factor^(n-1) * (1 +- jitter)) after failure n."""
+
+    max_attempts: int
+    base: Micros
+    factor: Fraction
+    cap: Micros
+    jitter: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """Launch failures in a row that park a task, and whether it is tried again by itself."""
+
+    launch_failures: int | None
+    half_open_after: Micros | None
+
+
+@dataclass(frozen=True, slots=True)
+class Backpressure:
+    """Queue depths that warn and that refuse; see `Policy.backpressure_limits`."""
+
+    soft: int | Literal["auto"] | None
+    hard: int | Literal["auto"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cooldown:
+    """Wait = max(the provider's wait, base * 2^(hits-1)), hits counted to exponent_max."""
+
+    base: Micros
+    exponent_max: int
+    probe: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one attempt may add."""
+
+    children: int
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRules:
+    """Which counters make up "tokens"."""
+
+    count: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """When something whose holder is unknown is cleared."""
+
+    stale_after: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """How long finished tasks, decisions and events are kept."""
+
+    keep: Micros
+
 
 #: Section of the file -> the value that holds it; `caps`, `order`, `budget` are held as they are.
-_SECTIONS: dict[str, Any] = {
+SECTIONS: dict[str, type[Any]] = {
     "capacity": Capacity,
     "cycle": Cycle,
     "share": Share,
@@ -132,7 +240,7 @@ class Policy:
     @classmethod
     def of_layers(cls, layers: Sequence[Layer]) -> Policy:
         """The policy of a preset with layers on top, the last one deciding."""
-        return cls._of(layers[0].preset, load.merge(layers))
+        return cls._of(layers[0].preset, load.overlay({}, layers))
 
     @staticmethod
     def presets() -> dict[str, str]:
@@ -145,23 +253,21 @@ class Policy:
         return self._of(self.preset_name, load.overlay(self.values(), [layer]))
 
     @classmethod
-    def _of(cls, preset_name: str, values: Mapping[str, Any]) -> Policy:
+    def _of(cls, preset_name: str, values: Values) -> Policy:
         """Put the values of the keys into their sections."""
-        sections: dict[str, Any] = {
+        sections: Values = {
             name: section(**{f.name: values.get(f"{name}.{f.name}") for f in fields(section)})
-            for name, section in _SECTIONS.items()
+            for name, section in SECTIONS.items()
             if name != "score"
         }
-        scores: dict[str, Any] = {f.name: values.get(f"score.{f.name}") for f in fields(Score)}
+        scores: Values = {f.name: values.get(f"score.{f.name}") for f in fields(Score)}
         scores["kind"] = _named(values, "score.kind.")
-        window = show_duration(sections["share"].window)
-        budgets = values.get("budget") or ()
         return cls(
             preset_name=preset_name,
             order=values["order"],
             caps=_named(values, "caps."),
             score=Score(**scores),
-            budget=tuple(b if b.window else replace(b, window=window) for b in budgets),
+            budget=load.with_windows(values.get("budget") or (), sections["share"].window),
             **sections,
         )
 
@@ -175,26 +281,26 @@ class Policy:
         )
 
     @staticmethod
-    def budget_rows(budgets: tuple[Budget, ...]) -> list[dict[str, Any]]:
+    def budget_rows(budgets: tuple[Budget, ...]) -> list[dict[str, object]]:
         """Budgets as the policy file writes them."""
         return [schema.show_budget(budget) for budget in budgets]
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """Every key that is set, as a typed value: `lease.ttl`, `caps.kind:code`."""
-        values: dict[str, Any] = {"order": self.order, "budget": self.budget}
-        for name, section in _SECTIONS.items():
-            held = getattr(self, name)
-            values.update({f"{name}.{f.name}": getattr(held, f.name) for f in fields(section)})
+        values: dict[str, object] = {"order": self.order, "budget": self.budget}
+        for name, section in SECTIONS.items():
+            part = getattr(self, name)
+            values.update({f"{name}.{f.name}": getattr(part, f.name) for f in fields(section)})
         del values["score.kind"]
         values.update({f"score.kind.{kind}": score for kind, score in self.score.kind.items()})
         values.update({f"caps.{name}": cap for name, cap in self.caps.items()})
         return {key: value for key, value in values.items() if value is not None}
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> dict[str, object]:
         """Every key in the order of the language, written canonically; "none" where absent."""
-        return schema.show_all(self.values())
+        return schema.show_all(self.values(), self.budget)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Values:
         """The whole policy as nested tables for JSON; it parses back to an equal policy."""
         return schema.nest(self.shown())
 
@@ -210,7 +316,7 @@ class Policy:
         return self._digest[0]
 
 
-def _named(values: Mapping[str, Any], prefix: str) -> dict[str, int]:
+def _named(values: Values, prefix: str) -> dict[str, int]:
     """The entries of an open table, by name and in the order of the names."""
-    found = {key[len(prefix) :]: value for key, value in values.items() if key.startswith(prefix)}
-    return dict(sorted(found.items()))
+    entries = {key[len(prefix) :]: value for key, value in values.items() if key.startswith(prefix)}
+    return dict(sorted(entries.items()))

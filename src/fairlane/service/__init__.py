@@ -1,4 +1,1 @@
-"""The verbs of operators, one function each; every interface calls them."""
-
-#: Stands at the head of every document.
-SCHEMA = "fairlane/1"
+"""The operator's commands, one function each; every interface calls them."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
+from fairlane.engine.context import Context
 from fairlane.service import projects, tasks
-from fairlane.service.desk import Desk
 
 PROJECTS = (("web", 3), ("api", 2), ("docs", 1))
 POLICY = """\
@@ -44,39 +43,46 @@ _DOCS = (
     "Fix the broken links", "A page on limits", "Recipes for the command line",
     "Release notes",
 )  # fmt: skip
+#: Tasks that go wrong: `api-10` always, so that it is parked in the end; the others once.
+_TROUBLE = {
+    "api-10": {"FAIRLANE_DEMO_FAIL": "1"},
+    "web-10": {"FAIRLANE_DEMO_FAIL": "first"},
+    "docs-7": {"FAIRLANE_DEMO_FAIL": "first"},
+    "web-6": {"FAIRLANE_DEMO_THROTTLE": "first"},
+}
+#: Further fields of some tasks.
+_MORE: dict[str, dict[str, object]] = {
+    "web-1": {"priority": 10},
+    "web-15": {"needs": ["web-1"]},
+    "docs-4": {"needs": ["api-2"]},
+    "docs-10": {"needs": ["docs-1", "docs-6"]},
+    "api-3": {"locks": ["database"]},
+    "api-8": {"locks": ["database"]},
+}
 
 
-def prepare(desk: Desk, seed: int = 7, seconds: float = 5.0) -> None:
+def prepare(context: Context, seed: int = 7, seconds: float = 5.0) -> None:
     """Three projects and forty tasks, some of which fail, one is throttled, one is parked."""
     for name, weight in PROJECTS:
-        projects.add_project(desk, name, {"weight": weight})
-    tasks.add(desk, records(seed, seconds))
+        projects.add_project(context, name, {"weight": weight})
+    tasks.add(context, records(seed, seconds))
 
 
-def records(seed: int = 7, seconds: float = 5.0) -> list[dict[str, Any]]:
+def records(seed: int = 7, seconds: float = 5.0) -> list[dict[str, object]]:
     """The forty tasks."""
     draw = random.Random(seed)
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for project, titles in (("web", _WEB), ("api", _API), ("docs", _DOCS)):
         for number, title in enumerate(titles, 1):
+            name = f"{project}-{number}"
             env = {
                 "FAIRLANE_DEMO_SEED": str(seed),
                 "FAIRLANE_DEMO_SECONDS": f"{seconds * draw.uniform(0.5, 1.5):.1f}",
                 "FAIRLANE_DEMO_FAIL": "0",
                 "FAIRLANE_DEMO_THROTTLE": "0",
+                **_TROUBLE.get(name, {}),
             }
             kind = "review" if draw.random() < 0.2 else "code"
-            task = {"id": f"{project}-{number}", "project": project, "title": title}
-            found.append(task | {"prompt": title, "kind": kind, "agent": "demo", "env": env})
-    by_id = {task["id"]: task for task in found}
-    by_id["api-10"]["env"]["FAIRLANE_DEMO_FAIL"] = "1"  # it is parked in the end
-    by_id["web-10"]["env"]["FAIRLANE_DEMO_FAIL"] = "first"
-    by_id["docs-7"]["env"]["FAIRLANE_DEMO_FAIL"] = "first"
-    by_id["web-6"]["env"]["FAIRLANE_DEMO_THROTTLE"] = "first"
-    by_id["web-15"]["needs"] = ["web-1"]
-    by_id["docs-4"]["needs"] = ["api-2"]
-    by_id["docs-10"]["needs"] = ["docs-1", "docs-6"]
-    for name in ("api-3", "api-8"):
-        by_id[name]["locks"] = ["database"]
-    by_id["web-1"]["priority"] = 10
-    return found
+            task = {"id": name, "project": project, "title": title, "prompt": title}
+            rows.append(task | {"kind": kind, "agent": "demo", "env": env} | _MORE.get(name, {}))
+    return rows

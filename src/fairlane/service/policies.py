@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairlane.model.errors import Invalid
-from fairlane.policy import load
+from fairlane.model.names import SCHEMA
+from fairlane.policy import edit, load
 from fairlane.policy.policy import Policy
-from fairlane.service import SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from fairlane.service.desk import Desk
-
-
-def show(path: Path) -> dict[str, Any]:
-    """The policy in force, each key with its value and where it came from."""
-    from fairlane.policy.origin import sources
-
-    return _shown(sources(path), str(path) if path.exists() else None)
+    from fairlane.engine.context import Context
+    from fairlane.model.documents import admin
 
 
-def show_named(what: str) -> dict[str, Any]:
+def show(context: Context) -> admin.PolicyAnswer:
+    """The policy in force, each key with where its value came from."""
+    return show_file(context.policy_file)
+
+
+def show_file(path: Path) -> admin.PolicyAnswer:
+    """The policy of a file, which may be missing."""
+    return _shown(edit.sources(path), str(path) if path.exists() else None)
+
+
+def show_named(what: str) -> admin.PolicyAnswer:
     """The same for a preset or another file."""
-    from fairlane.policy.origin import sources
-
     if what in Policy.presets():
         return _shown([load.preset_layer(what)], None)
     named(what)
-    return _shown(sources(what), what)
+    return _shown(edit.sources(what), what)
 
 
-def _shown(layers: Sequence[load.Layer], file: str | None) -> dict[str, Any]:
-    from fairlane.policy.origin import explain
-
+def _shown(layers: Sequence[load.Layer], file: str | None) -> admin.PolicyAnswer:
     policy = Policy.of_layers(layers)
-    rows = [{"key": row.key, "value": row.value, "origin": row.origin} for row in explain(layers)]
+    rows: list[admin.PolicyKeyDocument] = [
+        {"key": row.key, "value": row.value, "origin": row.origin} for row in edit.explain(layers)
+    ]
     return {
         "schema": SCHEMA,
         "preset": policy.preset_name,
@@ -48,7 +51,7 @@ def _shown(layers: Sequence[load.Layer], file: str | None) -> dict[str, Any]:
     }
 
 
-def check(path: Path) -> dict[str, Any]:
+def check(path: Path) -> admin.PolicyCheckedAnswer:
     """A policy file that can be used; otherwise an error that names all that is wrong with it."""
     problems = load.problems(path)
     if len(problems) == 1:
@@ -67,67 +70,72 @@ def check(path: Path) -> dict[str, Any]:
     }
 
 
-def diff(a: str, b: str) -> dict[str, Any]:
+def diff(a: str, b: str) -> admin.PolicyDiffAnswer:
     """The keys in which two policies differ; each is a preset or a file."""
-    from fairlane.policy import edit
-
-    rows = edit.diff(named(a), named(b))
-    differences = [{"key": row.key, "a": row.a, "b": row.b} for row in rows]
-    return {"schema": SCHEMA, "a": a, "b": b, "differences": differences}
+    return {"schema": SCHEMA, "a": a, "b": b, "differences": _differences(named(a), named(b))}
 
 
-def presets() -> dict[str, Any]:
+def _differences(a: Policy, b: Policy) -> list[admin.PolicyDifferenceDocument]:
+    return [{"key": row.key, "a": row.a, "b": row.b} for row in edit.diff(a, b)]
+
+
+def presets() -> admin.PresetsAnswer:
     """The shipped policies."""
-    rows = [{"name": name, "about": about} for name, about in Policy.presets().items()]
-    return {"schema": SCHEMA, "presets": rows}
+    shipped = Policy.presets().items()
+    return {
+        "schema": SCHEMA,
+        "presets": [{"name": name, "about": about} for name, about in shipped],
+    }
 
 
-def use(path: Path, name: str) -> dict[str, Any]:
+def use(path: Path, name: str) -> admin.PolicyUsedAnswer:
     """Write a policy file that uses a preset; the file before it is kept."""
-    from fairlane.policy import edit
-
     backup = edit.use_preset(path, name)
-    kept = None if backup is None else str(backup)
-    return {"schema": SCHEMA, "file": str(path), "preset": name, "backup": kept}
+    saved = None if backup is None else str(backup)
+    return {"schema": SCHEMA, "file": str(path), "preset": name, "backup": saved}
 
 
-def changes(assignments: Sequence[str]) -> dict[str, Any]:
+def changes(assignments: Sequence[str]) -> dict[str, object]:
     """`caps.all=8`, as keys with their values."""
-    from fairlane.policy import edit
-
     return dict(edit.parse_assignment(assignment) for assignment in assignments)
 
 
-def change(path: Path, assignments: Sequence[str]) -> dict[str, Any]:
-    """Change keys (`caps.all=8`) and keep every comment; all of them, or none."""
-    from fairlane.policy import edit
+def change(context: Context, changes: Mapping[str, object]) -> admin.PolicyChangedAnswer:
+    """Change keys of the policy, such as {"caps.all": 8}; all of them, or none."""
+    words = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in changes.items()]
+    return change_file(context.policy_file, words)
 
+
+def change_file(path: Path, assignments: Sequence[str]) -> admin.PolicyChangedAnswer:
+    """Change keys (`caps.all=8`) and keep every comment; all of them, or none."""
     before = Policy.load(path)
-    given = changes(assignments)
+    values = changes(assignments)
     try:
-        after = before.with_overrides({key: given[key] for key in given if key != "preset"})
+        after = before.with_overrides({key: values[key] for key in values if key != "preset"})
     except Invalid as error:
         message = error.message.removeprefix("override: ")
-        nearest = f"{error.hint} " if error.hint.startswith("Did you mean") else ""
-        raise Invalid(message, f"{nearest}Nothing was changed.", error.error_code) from error
+        hint = f"{error.hint} Nothing was changed."
+        raise Invalid(message, hint, error.error_code) from error
     for assignment in assignments:
         after = edit.set_key(path, assignment)
-    rows = [{"key": row.key, "a": row.a, "b": row.b} for row in edit.diff(before, after)]
-    return {"schema": SCHEMA, "file": str(path), "digest": after.digest(), "differences": rows}
+    return {
+        "schema": SCHEMA,
+        "file": str(path),
+        "digest": after.digest(),
+        "differences": _differences(before, after),
+    }
 
 
-def try_out(desk: Desk, what: str) -> dict[str, Any]:
+def try_out(context: Context, what: str) -> admin.PolicyTriedAnswer:
     """What the next plan would do differently under another policy; nothing is changed."""
-    from fairlane.policy import edit
-    from fairlane.service.looking import look_and_plan
+    from fairlane.engine.snapshot import look_and_plan
 
-    other, now = named(what), desk.now()
-    with desk.store.read() as reading:
-        ours = desk.policy_for_reading(reading)
-        before = look_and_plan(desk, reading, ours, now, ahead=True).plan
-        after = look_and_plan(desk, reading, other, now, ahead=True).plan
+    other, now = named(what), context.now()
+    with context.store.read() as reading:
+        ours = context.policy_for_reading(reading)
+        before = look_and_plan(context, reading, ours, now).plan
+        after = look_and_plan(context, reading, other, now).plan
     starts, tries = ([pick.task for pick in plan.picks] for plan in (before, after))
-    rows = [{"key": row.key, "a": row.a, "b": row.b} for row in edit.diff(ours, other)]
     return {
         "schema": SCHEMA,
         "policy": what,
@@ -135,7 +143,7 @@ def try_out(desk: Desk, what: str) -> dict[str, Any]:
         "gains": [name for name in tries if name not in starts],
         "loses": [name for name in starts if name not in tries],
         "reason": {"now": str(before.reason), "then": str(after.reason)},
-        "differences": rows,
+        "differences": _differences(ours, other),
     }
 
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
-from typing import Any
+from itertools import chain, islice
+from typing import TYPE_CHECKING
 
+from fairlane.engine.context import Context
+from fairlane.engine.task_changes import TaskChanges
 from fairlane.model.errors import Invalid, NotFound, Refused, did_you_mean
 from fairlane.model.event import Happening
-from fairlane.model.names import is_name
-from fairlane.model.project import Project
-from fairlane.model.resources import Pause
+from fairlane.model.names import SCHEMA
+from fairlane.model.project import Pause, Pool, Project
 from fairlane.model.task import Status, Task
-from fairlane.service import SCHEMA
-from fairlane.service.desk import Desk
-from fairlane.service.journal import Journal
+from fairlane.model.values import is_name
+from fairlane.service.reports.documents import pause_document
 from fairlane.service.reports.listing import PAGE, every, lineage
-from fairlane.service.reports.pauses import pause_document
 from fairlane.service.tasks import find, router_for
 from fairlane.store.base import Filter, Placed, Reading, Writing
+
+if TYPE_CHECKING:
+    from fairlane.model.documents.admin import ClearedAnswer, PausedAnswer, ResumedAnswer
 
 SORTS = ("project", "kind", "pool", "group", "task")
 #: What `clear` cancels with.
@@ -29,69 +31,69 @@ CLEARED = "cleared"
 IDS_NAMED = 1000
 
 
-def pause(desk: Desk, scope: str = "all", reason: str = "") -> dict[str, Any]:
-    """Nothing in the scope starts until it is resumed; twice is the same as once."""
-    with desk.store.write() as tx:
-        policy, now = desk.policy_for_reading(tx), desk.now()
-        _check(desk, tx, scope)
-        held = _pauses(tx).get(scope)
-        if held is None:
-            held = Pause(scope, desk.actor, now, reason)
-            tx.put_pause(held)
-            journal = Journal(tx, policy, now, desk.actor)
-            task = _set_paused(journal, scope, True)
-            journal.note("paused", task, scope=scope, reason=reason)
-            journal.close()
-            return {"schema": SCHEMA, "changed": True} | pause_document(held)
-    return {"schema": SCHEMA, "changed": False} | pause_document(held)
+def pause(context: Context, scope: str = "all", reason: str = "") -> PausedAnswer:
+    """Start nothing more: all, or a project, kind, pool, group, task."""
+    with context.store.write() as tx:
+        policy, now = context.policy_for_reading(tx), context.now()
+        _check(context, tx, scope)
+        current = tx.table(Pause).get(scope)
+        changed = current is None
+        if current is None:
+            current = Pause(scope, context.actor, now, reason)
+            tx.put(current)
+            task_changes = TaskChanges(tx, policy, now, context.actor)
+            task = _set_paused(task_changes, scope, True)
+            task_changes.note("paused", task, scope=scope, reason=reason)
+            task_changes.close()
+    return {"schema": SCHEMA, "changed": changed, **pause_document(current)}
 
 
-def resume(desk: Desk, scope: str = "all") -> dict[str, Any]:
-    """What was paused may start again; twice is the same as once."""
-    with desk.store.write() as tx:
-        policy, now = desk.policy_for_reading(tx), desk.now()
-        _check(desk, tx, scope)
-        held = _pauses(tx).get(scope)
-        changed = held is not None
-        journal = Journal(tx, policy, now, desk.actor)
-        if held is not None:
-            tx.drop_pause(scope)
+def resume(context: Context, scope: str = "all") -> ResumedAnswer:
+    """Start again what was paused."""
+    with context.store.write() as tx:
+        policy, now = context.policy_for_reading(tx), context.now()
+        _check(context, tx, scope)
+        current = tx.table(Pause).get(scope)
+        changed = current is not None
+        task_changes = TaskChanges(tx, policy, now, context.actor)
+        if current is not None:
+            tx.drop(Pause, scope)
         changed |= _reopen(tx, scope)
-        task = _set_paused(journal, scope, False)
+        task = _set_paused(task_changes, scope, False)
         if changed:
-            journal.note("resumed", task, scope=scope)
-        journal.close()
-        still = [pause_document(each) for each in tx.pauses()]
+            task_changes.note("resumed", task, scope=scope)
+        task_changes.close()
+        still = [pause_document(row) for row in tx.table(Pause).values()]
     return {"schema": SCHEMA, "changed": changed, "scope": scope, "paused": still}
 
 
-def clear(desk: Desk, scope: str = "all", *, dry_run: bool = False) -> dict[str, Any]:
-    """Cancel the queued tasks of a scope; a dry run says which, and changes nothing."""
-    told = _Told(scope, dry_run)
+def clear(context: Context, scope: str = "all", *, dry_run: bool = False) -> ClearedAnswer:
+    """Cancel the queued tasks of a scope; a dry run only lists them."""
+    cleared = _Cleared(scope, dry_run)
     if dry_run:
-        with desk.store.read() as reading:
-            _check(desk, reading, scope)
+        with context.store.read() as reading:
+            _check(context, reading, scope)
             for placed in _queued(reading, scope):
-                told.enter(placed.task)
-        return told.document()
-    with desk.store.write() as tx:
-        _check(desk, tx, scope)
-        journal = Journal(tx, desk.policy(), desk.now(), desk.actor)
-        found = _queued(tx, scope)
-        while page := [placed.task for placed in islice(found, PAGE)]:
+                cleared.enter(placed.task)
+        return cleared.document()
+    with context.store.write() as tx:
+        _check(context, tx, scope)
+        task_changes = TaskChanges(tx, context.policy(), context.now(), context.actor)
+        queued = _queued(tx, scope)
+        while page := [placed.task for placed in islice(queued, PAGE)]:
             statuses = tx.statuses(task.id for task in page)  # some may have gone with others
             for task in page:
                 if statuses[task.id] is Status.QUEUED:
-                    told.enter(task)
-                    journal.happen(task, Happening.CANCEL, detail=CLEARED)
-            journal.close()
-        if told.count:
-            journal.note("cleared", scope=scope, count=told.count)
-        journal.close()
-    return told.document()
+                    cleared.enter(task)
+                    task_changes.happen(task, Happening.CANCEL, detail=CLEARED)
+            task_changes.close()
+        if cleared.count:
+            task_changes.note("cleared", scope=scope, count=cleared.count)
+        task_changes.close()
+    return cleared.document()
 
 
-class _Told:
+class _Cleared:
     """What is cleared, counted."""
 
     def __init__(self, scope: str, dry_run: bool) -> None:
@@ -107,7 +109,7 @@ class _Told:
         if self.count <= IDS_NAMED:
             self._ids.append(task.id)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ClearedAnswer:
         return {
             "schema": SCHEMA,
             "scope": self._scope,
@@ -119,22 +121,18 @@ class _Told:
         }
 
 
-def _pauses(reading: Reading) -> dict[str, Pause]:
-    return {each.scope: each for each in reading.pauses()}
-
-
-def _check(desk: Desk, reading: Reading, scope: str) -> None:
+def _check(context: Context, reading: Reading, scope: str) -> None:
     """A scope that names something; what is not known is named, with the nearest."""
     if scope == "all":
         return
     sort, _, name = scope.partition(":")
     if sort not in SORTS or not name:
-        known = ["all", *(f"{each}:NAME" for each in SORTS)]
+        known = ["all", *(f"{word}:NAME" for word in SORTS)]
         near = did_you_mean(f"{sort}:NAME", known)
         hint = near if near.startswith("Did") else f"Accepted: {', '.join(known)}."
         raise Invalid(f"not a scope: {scope!r}", hint)
     if sort == "project":
-        router_for(desk, reading).project(name)
+        router_for(context, reading).project(name)
     elif sort == "group":
         lineage(reading, name)
     elif sort == "task":
@@ -142,31 +140,31 @@ def _check(desk: Desk, reading: Reading, scope: str) -> None:
     elif not is_name(name):
         raise Invalid(f"not a {sort} name: {name!r}", "Use letters, digits, '.', '_' or '-'.")
     elif sort == "pool":
-        known_pools = {*desk.settings.known_pools(), *reading.pools()}
+        known_pools = {*context.settings.known_pools(), *reading.table(Pool)}
         if name not in known_pools and not reading.listing(Filter(pool=name), limit=1):
             near = did_you_mean(name, known_pools)
             raise NotFound(f"there is no pool {name!r}", near, code="unknown_pool")
 
 
-def _set_paused(journal: Journal, scope: str, paused: bool) -> Task | None:
+def _set_paused(task_changes: TaskChanges, scope: str, paused: bool) -> Task | None:
     """A task that is paused by itself waits, outside its lane."""
     if not scope.startswith("task:"):
         return None
-    task = find(journal.tx, [scope[5:]])[scope[5:]]
+    task = find(task_changes.tx, [scope[5:]])[scope[5:]]
     if task.status.final and paused:
         raise Refused(f"{task.id} is {task.status}", "Only what can still start can be paused.")
     if task.paused != paused:
-        journal.keep(replace(task, paused=paused))
+        task_changes.keep(replace(task, paused=paused))
     return task
 
 
 def _reopen(tx: Writing, scope: str) -> bool:
     """A project whose own status is `paused` is active again."""
     sort, _, name = scope.partition(":")
-    project: Project | None = tx.projects().get(name) if sort == "project" else None
+    project: Project | None = tx.table(Project).get(name) if sort == "project" else None
     if project is None or project.status != "paused":
         return False
-    tx.put_project(replace(project, status="active"))
+    tx.put(replace(project, status="active"))
     return True
 
 
@@ -178,9 +176,12 @@ def _queued(reading: Reading, scope: str) -> Iterator[Placed]:
         placed = reading.placed(name)
         return iter([placed] if placed and placed.task.status is Status.QUEUED else [])
     if sort == "group":
-        names = lineage(reading, name)
-        return (each for group in names for each in every(reading, replace(queued, group=group)))
-    if scope == "all":
-        return every(reading, queued)
-    held: Any = {sort: name}
-    return every(reading, replace(queued, **held))
+        return chain.from_iterable(
+            every(reading, replace(queued, group=group)) for group in lineage(reading, name)
+        )
+    narrowed = {
+        "project": replace(queued, project=name),
+        "kind": replace(queued, kind=name),
+        "pool": replace(queued, pool=name),
+    }
+    return every(reading, narrowed.get(sort, queued))

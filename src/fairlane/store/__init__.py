@@ -1,1 +1,1 @@
-"""It is kept: a durable queue in the order in which the planner reads it."""
+"""A durable queue in the order in which the planner reads it."""

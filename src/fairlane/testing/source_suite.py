@@ -18,7 +18,7 @@ write to `calls.jsonl` there: that file is its own and not the source's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -27,15 +27,18 @@ from typing import Any
 import pytest
 
 from fairlane.clock import FixedClock
+from fairlane.engine.context import Context
 from fairlane.intake.sources import source_named
-from fairlane.intake.sources.base import Item, Standing, Told, Where, Writable
+from fairlane.intake.sources.base import Item, Standing, Where, Writable, WriteBack
+from fairlane.model.documents.sources import ImportAnswer
 from fairlane.model.errors import FairlaneError, Invalid, NotFound
 from fairlane.model.instant import SECOND, Instant, parse_instant
+from fairlane.model.project import Group
 from fairlane.model.task import Status, Task
-from fairlane.service import leases
-from fairlane.service.desk import Desk
-from fairlane.service.sourcing.importing import Wish, bring_in, gather, seen, source_key
-from fairlane.service.sourcing.undo import undo
+from fairlane.service import pull
+from fairlane.service.sync.close import undo
+from fairlane.service.sync.importing import ImportOptions, bring_in
+from fairlane.service.sync.mapping import live_entries, source_key
 from fairlane.service.tasks import edit
 from fairlane.settings import Settings
 from fairlane.store.memory.store import MemoryStore
@@ -72,35 +75,39 @@ class SourceSuite:
     source: str
 
     @pytest.fixture
-    def desk(self, tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    def context(self, tmp_path_factory: pytest.TempPathFactory) -> Context:
         """An empty queue."""
         home = tmp_path_factory.mktemp("home")
-        return Desk(home, MemoryStore(), Settings.parse({}), FixedClock(NOON), "ann")
+        return Context(home, MemoryStore(), Settings.parse({}), FixedClock(NOON), "ann")
 
     # What it tells
 
     def test_it_tells_its_open_items_in_its_order(self, sample: Sample) -> None:
-        found = gather(self.source, sample.where).items
+        found = source_named(self.source).read(sample.where).items
         free = [item.id for item in found if item.standing is Standing.OPEN]
         free = [name for name in free if not _waits(found, name)]
         assert len(sample.ids) >= 3
         assert free == list(sample.ids)
 
     def test_it_says_the_same_when_asked_again(self, sample: Sample) -> None:
-        assert gather(self.source, sample.where) == gather(self.source, sample.where)
+        assert source_named(self.source).read(sample.where) == source_named(self.source).read(
+            sample.where
+        )
 
     def test_what_is_not_there_is_named(self, tmp_path: Path) -> None:
         missing = tmp_path / "nothing" / "here"
         with pytest.raises(FairlaneError) as refusal:
-            gather(self.source, Where(missing, command=(str(missing),)))
+            source_named(self.source).read(Where(missing, command=(str(missing),)))
         assert str(missing) in refusal.value.message
         assert refusal.value.hint
 
     # What becomes of it
 
-    def test_every_item_becomes_a_task_that_knows_it(self, desk: Desk, sample: Sample) -> None:
-        answer = self._bring_in(desk, sample)
-        tasks = self._tasks(desk, sample)
+    def test_every_item_becomes_a_task_that_knows_it(
+        self, context: Context, sample: Sample
+    ) -> None:
+        answer = self._bring_in(context, sample)
+        tasks = self._tasks(context, sample)
         assert {task.id for task in tasks.values()} <= {row["id"] for row in answer["created"]}
         for item in sample.ids:
             assert tasks[item].status is Status.QUEUED
@@ -108,121 +115,123 @@ class SourceSuite:
             assert tasks[item].meta["source"] == self.source
             assert tasks[item].meta["source_id"] == item
 
-    def test_a_second_import_writes_nothing(self, desk: Desk, sample: Sample) -> None:
-        first = self._bring_in(desk, sample)
-        before = _trace(desk)
-        second = self._bring_in(desk, sample)
+    def test_a_second_import_writes_nothing(self, context: Context, sample: Sample) -> None:
+        first = self._bring_in(context, sample)
+        before = _trace(context)
+        second = self._bring_in(context, sample)
         assert second["unchanged"] == [row["id"] for row in first["created"]]
         assert _nothing_came_of(second)
-        assert _trace(desk) == before
+        assert _trace(context) == before
 
     def test_a_dry_run_tells_what_the_import_does_and_leaves_no_trace(
-        self, desk: Desk, sample: Sample
+        self, context: Context, sample: Sample
     ) -> None:
-        before = _trace(desk)
-        told = self._bring_in(desk, sample, dry_run=True)
-        assert _trace(desk) == before
-        done = self._bring_in(desk, sample)
+        before = _trace(context)
+        told = self._bring_in(context, sample, dry_run=True)
+        assert _trace(context) == before
+        done = self._bring_in(context, sample)
         assert (told["dry_run"], told["import"], done["import"]) == (True, None, 1)
         assert told | {"dry_run": False, "import": 1} == done
 
-    def test_only_what_was_named_is_imported(self, desk: Desk, sample: Sample) -> None:
-        answer = self._bring_in(desk, sample, ids=(sample.ids[1],))
-        assert [row["id"] for row in answer["created"]] == [self._task(desk, sample, 1).id]
+    def test_only_what_was_named_is_imported(self, context: Context, sample: Sample) -> None:
+        answer = self._bring_in(context, sample, ids=(sample.ids[1],))
+        assert [row["id"] for row in answer["created"]] == [self._task(context, sample, 1).id]
         with pytest.raises(NotFound, match="no-such-item"):
-            self._bring_in(desk, sample, ids=("no-such-item",))
+            self._bring_in(context, sample, ids=("no-such-item",))
 
     def test_nothing_of_the_source_is_written(
-        self, desk: Desk, sample: Sample, tmp_path: Path
+        self, context: Context, sample: Sample, tmp_path: Path
     ) -> None:
         before = _content(tmp_path)
-        self._bring_in(desk, sample, dry_run=True)
-        self._bring_in(desk, sample)
-        undo(desk)
-        self._bring_in(desk, sample, sync=True)
+        self._bring_in(context, sample, dry_run=True)
+        self._bring_in(context, sample)
+        undo(context)
+        self._bring_in(context, sample, sync=True)
         assert _content(tmp_path) == before
 
     # What changes
 
     def test_a_change_is_followed_where_nothing_has_started(
-        self, desk: Desk, sample: Sample
+        self, context: Context, sample: Sample
     ) -> None:
-        self._bring_in(desk, sample)
+        self._bring_in(context, sample)
         sample.retitle(sample.ids[0], "Quite another title")
-        answer = self._bring_in(desk, sample)
-        task = self._task(desk, sample, 0)
+        answer = self._bring_in(context, sample)
+        task = self._task(context, sample, 0)
         assert [row["id"] for row in answer["changed"]] == [task.id]
         assert "title" in answer["changed"][0]["fields"]
         assert "Quite another title" in task.title
-        assert _nothing_came_of(self._bring_in(desk, sample))
+        assert _nothing_came_of(self._bring_in(context, sample))
 
-    def test_what_has_started_stays_as_it_is(self, desk: Desk, sample: Sample) -> None:
-        self._bring_in(desk, sample)
-        lease = self._lease(desk, sample, 0)
-        before = self._task(desk, sample, 0)
-        assert _nothing_came_of(self._bring_in(desk, sample))
+    def test_what_has_started_stays_as_it_is(self, context: Context, sample: Sample) -> None:
+        self._bring_in(context, sample)
+        lease = self._lease(context, sample, 0)
+        before = self._task(context, sample, 0)
+        assert _nothing_came_of(self._bring_in(context, sample))
         sample.retitle(sample.ids[0], "Quite another title")
-        answer = self._bring_in(desk, sample)
+        answer = self._bring_in(context, sample)
         assert [row["id"] for row in answer["conflicts"]] == [before.id]
         assert "started" in answer["conflicts"][0]["reason"]
-        assert (answer["changed"], self._task(desk, sample, 0)) == ([], before)
-        leases.complete(desk, [lease])
-        self._bring_in(desk, sample, sync=True)
-        assert self._task(desk, sample, 0).status is Status.DONE
+        assert (answer["changed"], self._task(context, sample, 0)) == ([], before)
+        pull.finish(context, lease)
+        self._bring_in(context, sample, sync=True)
+        assert self._task(context, sample, 0).status is Status.DONE
 
-    def test_what_a_person_changed_wins(self, desk: Desk, sample: Sample) -> None:
-        self._bring_in(desk, sample)
-        edit(desk, [self._task(desk, sample, 0).id], {"title": "As people want it"})
-        assert _nothing_came_of(self._bring_in(desk, sample))
+    def test_what_a_person_changed_wins(self, context: Context, sample: Sample) -> None:
+        self._bring_in(context, sample)
+        edit(context, [self._task(context, sample, 0).id], {"title": "As people want it"})
+        assert _nothing_came_of(self._bring_in(context, sample))
         sample.retitle(sample.ids[0], "Quite another title")
-        answer = self._bring_in(desk, sample)
-        task = self._task(desk, sample, 0)
+        answer = self._bring_in(context, sample)
+        task = self._task(context, sample, 0)
         assert task.title == "As people want it"
         assert [row["id"] for row in answer["conflicts"]] == [task.id]
         assert "title" in answer["conflicts"][0]["reason"]
 
     def test_a_sync_cancels_what_was_closed_before_it_started(
-        self, desk: Desk, sample: Sample
+        self, context: Context, sample: Sample
     ) -> None:
-        self._bring_in(desk, sample, sync=True)
-        task = self._task(desk, sample, 1)
+        self._bring_in(context, sample, sync=True)
+        task = self._task(context, sample, 1)
         sample.close(sample.ids[1])
-        answer = self._bring_in(desk, sample, sync=True)
+        answer = self._bring_in(context, sample, sync=True)
         assert [row["id"] for row in answer["canceled"]] == [task.id]
         assert self.source in answer["canceled"][0]["reason"]
-        with desk.store.read() as reading:
+        with context.store.read() as reading:
             assert reading.statuses([task.id]) == {task.id: Status.CANCELED}
-        assert _nothing_came_of(self._bring_in(desk, sample, sync=True))
+        assert _nothing_came_of(self._bring_in(context, sample, sync=True))
 
-    def test_what_was_undone_can_come_again(self, desk: Desk, sample: Sample) -> None:
-        first = self._bring_in(desk, sample)
+    def test_what_was_undone_can_come_again(self, context: Context, sample: Sample) -> None:
+        first = self._bring_in(context, sample)
         created = sorted(row["id"] for row in first["created"])
-        assert sorted(row["id"] for row in undo(desk)["canceled"]) == created
-        again = self._bring_in(desk, sample)
+        assert sorted(row["id"] for row in undo(context)["canceled"]) == created
+        again = self._bring_in(context, sample)
         assert sorted(row["id"] for row in again["created"]) == created
-        assert self._task(desk, sample, 0).status is Status.QUEUED
+        assert self._task(context, sample, 0).status is Status.QUEUED
 
     # What is broken
 
-    def test_a_bad_record_is_named_and_the_rest_comes_in(self, desk: Desk, sample: Sample) -> None:
+    def test_a_bad_record_is_named_and_the_rest_comes_in(
+        self, context: Context, sample: Sample
+    ) -> None:
         if sample.spoil is None:
             assert sample.never_broken, "say why nothing in this source can be broken alone"
             return
         word = sample.spoil()
-        before = _trace(desk)
+        before = _trace(context)
         with pytest.raises(Invalid, match="bad record"):
-            self._bring_in(desk, sample, strict=True)
-        assert _trace(desk) == before
-        answer = self._bring_in(desk, sample)
+            self._bring_in(context, sample, strict=True)
+        assert _trace(context) == before
+        answer = self._bring_in(context, sample)
         named = [f"{row['id']} {row['where']}" for row in answer["skipped"]]
         assert any(word in name for name in named), named
         assert all(row["reason"] for row in answer["skipped"])
-        assert self._tasks(desk, sample).keys() == set(sample.ids)
+        assert self._tasks(context, sample).keys() == set(sample.ids)
 
     # What is told back
 
     def test_telling_twice_is_telling_once(
-        self, desk: Desk, sample: Sample, tmp_path: Path
+        self, context: Context, sample: Sample, tmp_path: Path
     ) -> None:
         source = source_named(self.source)
         if not isinstance(source, Writable):
@@ -237,30 +246,30 @@ class SourceSuite:
             assert source.write(sample.where, told) == []
             assert _content(tmp_path) == after
             assert sample.kept() == kept
-        items = {item.id: item for item in gather(self.source, sample.where).items}
+        items = {item.id: item for item in source_named(self.source).read(sample.where).items}
         assert sample.ids[0] not in items or items[sample.ids[0]].standing is Standing.CLOSED
 
     # Inside
 
-    def _bring_in(self, desk: Desk, sample: Sample, **wishes: Any) -> dict[str, Any]:
-        return bring_in(desk, self.source, sample.where, Wish(**wishes))
+    def _bring_in(self, context: Context, sample: Sample, **wishes: Any) -> ImportAnswer:
+        return bring_in(context, self.source, sample.where, ImportOptions(**wishes))
 
-    def _tasks(self, desk: Desk, sample: Sample) -> dict[str, Task]:
+    def _tasks(self, context: Context, sample: Sample) -> dict[str, Task]:
         """The tasks of the sample's items, by item."""
-        with desk.store.read() as reading:
-            known = seen(reading, source_key(self.source, sample.where))
+        with context.store.read() as reading:
+            known = live_entries(reading, source_key(self.source, sample.where))
             names = {item: known[item]["task"] for item in sample.ids if item in known}
             tasks = reading.tasks(names.values())
         return {item: tasks[name] for item, name in names.items()}
 
-    def _task(self, desk: Desk, sample: Sample, at: int) -> Task:
-        return self._tasks(desk, sample)[sample.ids[at]]
+    def _task(self, context: Context, sample: Sample, at: int) -> Task:
+        return self._tasks(context, sample)[sample.ids[at]]
 
-    def _lease(self, desk: Desk, sample: Sample, at: int) -> str:
+    def _lease(self, context: Context, sample: Sample, at: int) -> str:
         """An attempt at one item's task."""
-        task = self._task(desk, sample, at).id
-        edit(desk, [task], {"priority": -1_000})
-        row = leases.lease(desk, 1, "box")["leases"][0]
+        task = self._task(context, sample, at).id
+        edit(context, [task], {"priority": -1_000})
+        row = pull.lease(context, 1, "box")["leases"][0]
         assert row["task"] == task
         return str(row["lease"])
 
@@ -271,16 +280,16 @@ def _waits(found: Iterable[Item], name: str) -> bool:
     return bool(item.blocked or set(item.needs) - over)
 
 
-def _nothing_came_of(answer: dict[str, Any]) -> bool:
+def _nothing_came_of(answer: Mapping[str, object]) -> bool:
     parts = ("created", "changed", "canceled", "conflicts", "groups")
     return answer["import"] is None and not any(answer[part] for part in parts)
 
 
-def _trace(desk: Desk) -> tuple[object, ...]:
+def _trace(context: Context) -> tuple[object, ...]:
     """All that a transaction leaves: its number, its events, the tasks."""
-    with desk.store.read() as reading:
+    with context.store.read() as reading:
         events = reading.events(limit=1_000_000)
-        return reading.version(), events, reading.groups(), reading.tallies()
+        return reading.version(), events, reading.table(Group), reading.tallies()
 
 
 def _content(folder: Path) -> dict[str, bytes]:
@@ -291,10 +300,10 @@ def _content(folder: Path) -> dict[str, bytes]:
     }
 
 
-def _told(item: str, status: str, at: Instant, last: str | None) -> Told:
+def _told(item: str, status: str, at: Instant, last: str | None) -> WriteBack:
     facts: dict[str, Any] = {"attempts": 1, "failures": 0, "lease": None, "lease_expires_at": None}
     facts["told"] = last
     if status in ("leased", "running"):
         facts |= {"lease": "l1", "lease_expires_at": NOON + 60 * SECOND}
     reason = "failed: exit 1 (attempt 3 of 3)" if status == "parked" else ""
-    return Told(item, item, status, at, reason, facts)
+    return WriteBack(item, item, status, at, reason, facts)

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from fairlane.testing.stores.attempts import AttemptCases
 from fairlane.testing.stores.compact import CompactCases
-from fairlane.testing.stores.kept import KeptCases
 from fairlane.testing.stores.lanes import LaneCases
 from fairlane.testing.stores.lookups import LookupCases
+from fairlane.testing.stores.small_tables import SmallTableCases
 from fairlane.testing.stores.tasks import TaskCases
 from fairlane.testing.stores.transactions import TransactionCases
 from fairlane.testing.stores.usage import UsageCases
@@ -26,7 +26,7 @@ class StoreSuite(
     LookupCases,
     AttemptCases,
     UsageCases,
-    KeptCases,
+    SmallTableCases,
     CompactCases,
     TransactionCases,
 ):

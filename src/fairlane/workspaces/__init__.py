@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fairlane.workspaces.finish import finish
-from fairlane.workspaces.leftovers import Leftover, clean, leftovers
+from fairlane.workspaces.finish import Leftover, clean, finish, leftovers
 from fairlane.workspaces.place import SHARED, Place, is_shared, path_of, prepare
 
 __all__ = [

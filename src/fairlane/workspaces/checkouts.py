@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from fairlane.model.errors import Refused
-from fairlane.workspaces.git import Checkout, git, shown
+from fairlane.workspaces import git
 
 #: A file that leads git elsewhere holds one path.
 _BYTES_MAX = 8192
@@ -20,7 +20,7 @@ class Unsafe(Refused):
 
     code = "unsafe_workspace"
 
-    def __init__(self, path: Path, repo: Checkout, why: str) -> None:
+    def __init__(self, path: Path, repo: git.Checkout, why: str) -> None:
         message = f"{path} is no worktree of {repo.path}: {why}"
         super().__init__(message, "`fairlane workspaces` lists it; move it away to start anew.")
         self.why = why
@@ -30,12 +30,12 @@ class _Wrong(Exception):
     """What is wrong with a folder."""
 
 
-def worktree_at(repo: Checkout, path: Path) -> Checkout | None:
+def worktree_at(repo: git.Checkout, path: Path) -> git.Checkout | None:
     """The worktree in one of our folders; None: there is none. Anything else is refused."""
     try:
-        for each in (path.parent, path):
-            if each.is_symlink():
-                raise _Wrong(f"{each} is a link")  # it may lead to the work of somebody else
+        for folder in (path.parent, path):
+            if folder.is_symlink():
+                raise _Wrong(f"{folder} is a link")  # it may lead to the work of somebody else
         if not path.is_dir() or not os.path.lexists(path / ".git"):
             return None
         return _linked(repo, path)
@@ -43,30 +43,30 @@ def worktree_at(repo: Checkout, path: Path) -> Checkout | None:
         raise Unsafe(path, repo, str(error)) from error
 
 
-def verified(repo: Checkout, path: Path) -> Checkout:
+def verified(repo: git.Checkout, path: Path) -> git.Checkout:
     """The worktree in one of our folders, or an error that says what is wrong with it."""
-    found = worktree_at(repo, path)
-    if found is None:
+    worktree = worktree_at(repo, path)
+    if worktree is None:
         raise Unsafe(path, repo, "it has no .git" if path.is_dir() else "it is not there")
-    return found
+    return worktree
 
 
-def checkout_at(repo: Checkout, folder: Path) -> Checkout:
+def checkout_at(repo: git.Checkout, folder: Path) -> git.Checkout:
     """A checkout of the repository, by its list of them; agents can write that list."""
     if folder == repo.path:
         return repo
     try:
         if (folder / ".git").is_dir() and (folder / ".git").resolve() == repo.common:
-            return Checkout(folder, repo.common, repo.common)
+            return git.Checkout(folder, repo.common, repo.common)
         return _linked(repo, folder)
     except (_Wrong, OSError) as error:
         raise Unsafe(folder, repo, str(error)) from error
 
 
-def branches_out(repo: Checkout) -> dict[Path, str | None]:
+def branches_out(repo: git.Checkout) -> dict[Path, str | None]:
     """Every checkout that the repository lists and that is there, with its branch."""
-    found: dict[Path, str | None] = {}
-    blocks = git(repo, "worktree", "list", "--porcelain").split("\n\n")
+    branches: dict[Path, str | None] = {}
+    blocks = git.run(repo, "worktree", "list", "--porcelain").split("\n\n")
     for number, block in enumerate(blocks):
         words = dict(line.partition(" ")[::2] for line in block.splitlines())
         folder = Path(words.get("worktree", ""))
@@ -74,20 +74,20 @@ def branches_out(repo: Checkout) -> dict[Path, str | None]:
             folder = repo.path  # git guesses it from the git folder, which may be elsewhere
         if "bare" not in words and folder.is_dir():
             branch = words.get("branch")
-            found[folder.resolve()] = branch.removeprefix("refs/heads/") if branch else None
-    return found
+            branches[folder.resolve()] = branch.removeprefix("refs/heads/") if branch else None
+    return branches
 
 
-def check_records(repo: Checkout) -> None:
+def check_records(repo: git.Checkout) -> None:
     """Git removes what the records of worktrees lead to: none may be a link."""
     folder = repo.common / "worktrees"
     records = sorted(folder.iterdir()) if folder.is_dir() else []
-    for each in (folder, *records):
-        if each.is_symlink():
-            raise _link(each)
+    for record in (folder, *records):
+        if record.is_symlink():
+            raise _link(record)
 
 
-def check_branch(repo: Checkout, branch: str) -> None:
+def check_branch(repo: git.Checkout, branch: str) -> None:
     """Nothing of a branch of ours is written through a link."""
     for top in (repo.common / "refs" / "heads", repo.common / "logs" / "refs" / "heads"):
         path = top
@@ -98,11 +98,11 @@ def check_branch(repo: Checkout, branch: str) -> None:
 
 
 def _link(path: Path) -> Refused:
-    name = shown(str(path))
+    name = git.shown(str(path))
     return Refused(f"{name} is a link", f"`rm {name}` takes the link away.", Unsafe.code)
 
 
-def is_half_made(worktree: Checkout) -> bool:
+def is_half_made(worktree: git.Checkout) -> bool:
     """Whether git was interrupted while it made this worktree."""
     try:
         return _line(worktree.own / "locked") == BEING_MADE
@@ -110,20 +110,22 @@ def is_half_made(worktree: Checkout) -> bool:
         return False
 
 
-def _linked(repo: Checkout, path: Path) -> Checkout:
+def _linked(repo: git.Checkout, path: Path) -> git.Checkout:
     """A worktree and its record name each other, and the record is one of this repository."""
     kind, _, target = _line(path / ".git").partition(" ")
     if kind != "gitdir:" or not target:
         raise _Wrong(f"{path / '.git'} names no git folder")
     own = _real(path / target)
     if own.parent != repo.common / "worktrees" or own.is_symlink() or not own.is_dir():
-        raise _Wrong(f"its .git leads to {shown(str(own))}, which is no record of that repository")
+        raise _Wrong(
+            f"its .git leads to {git.shown(str(own))}, which is no record of that repository"
+        )
     if _real(own / _line(own / "gitdir")) != path.resolve() / ".git":
         raise _Wrong(f"{own / 'gitdir'} names another folder")
     if (own / _line(own / "commondir")).resolve() != repo.common:
         raise _Wrong(f"{own / 'commondir'} names another repository")
     _check_no_links(own)
-    return Checkout(path, own, repo.common)
+    return git.Checkout(path, own, repo.common)
 
 
 def _check_no_links(own: Path) -> None:
@@ -131,7 +133,7 @@ def _check_no_links(own: Path) -> None:
     for folder, folders, files in os.walk(own):
         for name in (*folders, *files):
             if (path := Path(folder) / name).is_symlink():
-                raise _Wrong(f"{shown(str(path))} is a link")
+                raise _Wrong(f"{git.shown(str(path))} is a link")
         folders[:] = [name for name in folders if name != "modules"]
 
 

@@ -10,27 +10,7 @@ from fairlane.model.project import Project
 from fairlane.model.record import dataclass
 from fairlane.model.task import Task
 from fairlane.settings import Settings
-from fairlane.workspaces.checkouts import (
-    BEING_MADE,
-    branches_out,
-    check_branch,
-    check_records,
-    is_half_made,
-    verified,
-    worktree_at,
-)
-from fairlane.workspaces.commit import commit_all, refuse_nested
-from fairlane.workspaces.git import (
-    Checkout,
-    GitError,
-    branch_of,
-    commit_of,
-    configured,
-    discover,
-    git,
-    is_dirty,
-    one_at_a_time,
-)
+from fairlane.workspaces import checkouts, git
 
 #: What the one workspace is called of a project that works in its repository itself.
 SHARED = "shared"
@@ -41,7 +21,7 @@ class Place:
     """A folder in which one attempt works."""
 
     path: Path
-    repo: Checkout | None = None
+    repo: git.Checkout | None = None
     branch: str | None = None
     base: str | None = None
 
@@ -63,16 +43,16 @@ def prepare(
     return place
 
 
-def _ready(home: Path, place: Place, repo: Checkout, is_pool: bool) -> None:
+def _ready(home: Path, place: Place, repo: git.Checkout, is_pool: bool) -> None:
     """A worktree of its own, with the task's branch."""
     assert place.branch is not None
-    with one_at_a_time(home, repo.path):
-        check_records(repo)
-        check_branch(repo, place.branch)
+    with git.one_at_a_time(home, repo.path):
+        checkouts.check_records(repo)
+        checkouts.check_branch(repo, place.branch)
         _clear_half_made(place, repo)
         worktree = (_ready_pool if is_pool else _ready_worktree)(place, repo)
-        if (now_on := branch_of(worktree)) != place.branch:
-            raise GitError(f"{place.path} is on {now_on}, not on {place.branch}")
+        if (now_on := git.branch_of(worktree)) != place.branch:
+            raise git.GitError(f"{place.path} is on {now_on}, not on {place.branch}")
         (worktree.own / "index.lock").unlink(missing_ok=True)  # of one that was killed
 
 
@@ -108,10 +88,10 @@ def is_shared(settings: Settings, project: Project) -> bool:
     return mode == "shared" and project.repo is not None and project.workspaces is None
 
 
-def branch_for(repo: Checkout, task: str) -> str:
+def branch_for(repo: git.Checkout, task: str) -> str:
     """`fairlane/TASK`; work that began under the product's old name stays on its branch."""
     old = f"{OLD_NAME}/{task}"
-    return old if commit_of(repo, f"refs/heads/{old}") else f"fairlane/{task}"
+    return old if git.commit_of(repo, f"refs/heads/{old}") else f"fairlane/{task}"
 
 
 def is_ours(branch: str) -> bool:
@@ -119,9 +99,9 @@ def is_ours(branch: str) -> bool:
     return branch.startswith(("fairlane/", f"{OLD_NAME}/"))
 
 
-def base_of(repo: Checkout, branch: str) -> str:
+def base_of(repo: git.Checkout, branch: str) -> str:
     """Where a branch of ours began: what was checked out then, whatever is now."""
-    return configured(repo, _base_name(branch)) or branch_of(repo) or "HEAD"
+    return git.configured(repo, _base_name(branch)) or git.branch_of(repo) or "HEAD"
 
 
 def folder_of(home: Path, settings: Settings, project: Project) -> Path:
@@ -130,114 +110,116 @@ def folder_of(home: Path, settings: Settings, project: Project) -> Path:
     return (Path(chosen).expanduser() if chosen else home / "worktrees") / project.name
 
 
-def repo_of(project: Project) -> Checkout:
+def repo_of(project: Project) -> git.Checkout:
     """The checkout of a project's repository, or an error that says what is wrong with it."""
     folder = Path(project.repo or "").expanduser()
     if not folder.is_dir():
         hint = f"`fairlane project set {project.name} --repo PATH` corrects it."
         raise Refused(f"the repository of {project.name} is not there: {folder}", hint, "no_repo")
-    repo = discover(folder)
+    repo = git.discover(folder)
     if repo is None or repo.path != folder.resolve():
         inside = f"; it lies inside {repo.path}" if repo else ""
         hint = f"`git init {folder}` makes it one; take --repo off to work without."
         raise Refused(f"{folder} is not a git repository{inside}", hint, "no_repo")
-    if commit_of(repo, "HEAD") is None:
+    if git.commit_of(repo, "HEAD") is None:
         raise Refused(f"{repo.path} has no commit yet", "Make a first commit.", "no_repo")
     return repo
 
 
-def _ready_worktree(place: Place, repo: Checkout) -> Checkout:
+def _ready_worktree(place: Place, repo: git.Checkout) -> git.Checkout:
     """One worktree a task: made anew, or the one that an earlier attempt left."""
     assert place.branch is not None
     assert place.base is not None
-    if (worktree := worktree_at(repo, place.path)) is not None:
-        if branch_of(worktree) != place.branch:
-            git(worktree, "checkout", "--quiet", place.branch)
+    if (worktree := checkouts.worktree_at(repo, place.path)) is not None:
+        if git.branch_of(worktree) != place.branch:
+            git.run(worktree, "checkout", "--quiet", place.branch)
         return worktree
     _make_room(place, repo)
-    if commit_of(repo, f"refs/heads/{place.branch}") is not None:
+    if git.commit_of(repo, f"refs/heads/{place.branch}") is not None:
         _free_branch(place, repo)
         return _new_worktree(repo, place.path, place.branch)
     start = _start(place, repo)
-    git(repo, "config", _base_name(place.branch), place.base)  # first: the branch may come alone
+    git.run(
+        repo, "config", _base_name(place.branch), place.base
+    )  # first: a crash may leave the branch alone
     return _new_worktree(repo, place.path, start, "--no-track", "-b", place.branch)
 
 
-def _new_worktree(repo: Checkout, path: Path, commit: str, *options: str) -> Checkout:
+def _new_worktree(repo: git.Checkout, path: Path, commit: str, *options: str) -> git.Checkout:
     """A worktree, filled in a second call: some settings of a repository hold in it alone."""
-    lock = ("--lock", "--reason", BEING_MADE)  # until it is filled
-    git(repo, "worktree", "add", "--quiet", "--no-checkout", *lock, *options, str(path), commit)
-    worktree = verified(repo, path)
-    git(worktree, "checkout", "--quiet", "--force")
+    lock = ("--lock", "--reason", checkouts.BEING_MADE)  # until it is filled
+    git.run(repo, "worktree", "add", "--quiet", "--no-checkout", *lock, *options, str(path), commit)
+    worktree = checkouts.verified(repo, path)
+    git.run(worktree, "checkout", "--quiet", "--force")
     (worktree.own / "locked").unlink(missing_ok=True)
     return worktree
 
 
-def _ready_pool(place: Place, repo: Checkout) -> Checkout:
+def _ready_pool(place: Place, repo: git.Checkout) -> git.Checkout:
     """A named folder that tasks use one after the other; what one left is kept on its branch."""
     assert place.branch is not None
     assert place.base is not None
-    if (worktree := worktree_at(repo, place.path)) is None:
+    if (worktree := checkouts.worktree_at(repo, place.path)) is None:
         _make_room(place, repo)
         worktree = _new_worktree(repo, place.path, "HEAD", "--detach")
-    if branch_of(worktree) == place.branch:
+    if git.branch_of(worktree) == place.branch:
         return worktree
     _keep_rest(repo, worktree)
-    if commit_of(repo, f"refs/heads/{place.branch}") is None:
+    if git.commit_of(repo, f"refs/heads/{place.branch}") is None:
         words = ("checkout", "--quiet", "--no-track", "-b", place.branch)
-        git(worktree, *words, _start(place, repo))
-        git(repo, "config", _base_name(place.branch), place.base)
+        git.run(worktree, *words, _start(place, repo))
+        git.run(repo, "config", _base_name(place.branch), place.base)
     else:
         _free_branch(place, repo)
-        git(worktree, "checkout", "--quiet", place.branch)
+        git.run(worktree, "checkout", "--quiet", place.branch)
     return worktree
 
 
-def _make_room(place: Place, repo: Checkout) -> None:
+def _make_room(place: Place, repo: git.Checkout) -> None:
     """Worktrees whose folder is gone are forgotten; what is not ours is never removed."""
-    git(repo, "worktree", "prune")
+    git.run(repo, "worktree", "prune")
     if place.path.exists() and not (place.path.is_dir() and not any(place.path.iterdir())):
         hint = "Move it away, or take it back into git."
         raise Refused(f"{place.path} is in the way and is no worktree", hint, "in_the_way")
     place.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def _clear_half_made(place: Place, repo: Checkout) -> None:
+def _clear_half_made(place: Place, repo: git.Checkout) -> None:
     """A crash while git made the worktree left a part of it, in which nobody has worked."""
-    worktree = worktree_at(repo, place.path)
-    if worktree is not None and is_half_made(worktree):
-        git(repo, "worktree", "remove", "--force", "--force", str(place.path))
+    worktree = checkouts.worktree_at(repo, place.path)
+    if worktree is not None and checkouts.is_half_made(worktree):
+        git.run(repo, "worktree", "remove", "--force", "--force", str(place.path))
 
 
-def _free_branch(place: Place, repo: Checkout) -> None:
+def _free_branch(place: Place, repo: git.Checkout) -> None:
     """Another folder of the project may be on the branch still: its task worked there before."""
-    for folder, branch in branches_out(repo).items():
+    for folder, branch in checkouts.branches_out(repo).items():
         if branch == place.branch and folder.parent == place.path.parent.resolve():
-            worktree = verified(repo, folder)
+            worktree = checkouts.verified(repo, folder)
             _keep_rest(repo, worktree)
-            git(worktree, "checkout", "--quiet", "--detach")
+            git.run(worktree, "checkout", "--quiet", "--detach")
 
 
-def _keep_rest(repo: Checkout, worktree: Checkout) -> None:
+def _keep_rest(repo: git.Checkout, worktree: git.Checkout) -> None:
     """What an earlier task left uncommitted is kept on its branch."""
-    if not is_dirty(worktree):
+    if not git.is_dirty(worktree):
         return
-    branch = branch_of(worktree)
+    branch = git.branch_of(worktree)
     if branch is None or not is_ours(branch):
         hint = f"Commit them in {worktree.path} on a branch, or throw them away."
         where = f"on {branch}, which is no task's branch" if branch else "on no branch"
         raise Refused(f"{worktree.path} has changes and is {where}", hint, "in_the_way")
-    check_branch(repo, branch)
-    refuse_nested(worktree, commit_of(repo, base_of(repo, branch)))
-    commit_all(worktree, "Left over by an earlier task")
+    checkouts.check_branch(repo, branch)
+    git.refuse_nested(worktree, git.commit_of(repo, base_of(repo, branch)))
+    git.commit_all(worktree, "Left over by an earlier task")
 
 
-def _start(place: Place, repo: Checkout) -> str:
+def _start(place: Place, repo: git.Checkout) -> str:
     """The commit from which a new branch starts."""
-    found = commit_of(repo, place.base or "HEAD")
-    if found is None:
-        raise GitError(f"{repo.path} has no {place.base}", "Name another base branch.")
-    return found
+    commit = git.commit_of(repo, place.base or "HEAD")
+    if commit is None:
+        raise git.GitError(f"{repo.path} has no {place.base}", "Name another base branch.")
+    return commit
 
 
 def _base_name(branch: str) -> str:

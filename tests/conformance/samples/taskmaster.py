@@ -16,7 +16,7 @@ TASKS: list[dict[str, Any]] = [
         "title": "Write the parser",
         "description": "Reads the file.",
         "details": "By hand, no generator.",
-        "testStrategy": "Feed it every sample.",
+        "testStrategy": "SourceState it every sample.",
         "status": "pending",
         "priority": "critical",
         "dependencies": [1],

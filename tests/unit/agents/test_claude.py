@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from fairlane.lifecycle.usage import Tokens
 from fairlane.model.instant import DAY, SECOND
+from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
 from tests.unit.agents.transcripts import (
     NOW,

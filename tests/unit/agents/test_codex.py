@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlane.lifecycle.usage import Tokens
 from fairlane.model.instant import HOUR, SECOND
+from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
 from tests.unit.agents.transcripts import NOW, SESSION, failed_turn, lines, read, turn
 

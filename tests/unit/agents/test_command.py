@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.agents.adapter import agents, installed, launch_of
-from fairlane.agents.catalog import shipped
+from fairlane.agents.contract import agents, installed, shipped
 from fairlane.model.errors import Invalid
-from fairlane.model.shipped import POOLS, SHIPPED
-from fairlane.model.task import Task
+from fairlane.model.task import POOLS, SHIPPED, Task
 from fairlane.settings import Settings
+from tests.launching import launch_of
 
 TASK = Task("t1", title="Add a login", project="web")
 

@@ -8,9 +8,10 @@ import subprocess
 
 import pytest
 
-from fairlane.agents.adapter import launch_of, parser_for
-from fairlane.agents.catalog import shipped
+from fairlane.agents.contract import shipped
+from fairlane.agents.parsers import parser_for
 from fairlane.model.task import Outcome, Task
+from tests.launching import launch_of
 from tests.unit.agents.transcripts import NOW
 from tests.waiting import LIMIT_SECONDS
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.agents.adapter import agents, launch_of
-from fairlane.agents.catalog import shipped
+from fairlane.agents.contract import agents, shipped
 from fairlane.model.task import Task
 from fairlane.settings import Settings
+from tests.launching import launch_of
 from tests.unit.agents.transcripts import read
 
 ROOT = Path(__file__).parents[3]

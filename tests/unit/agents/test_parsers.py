@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane.agents.adapter import Seen, Verdict, final_records, parser_for
-from fairlane.agents.catalog import shipped
-from fairlane.agents.parsers import known_parsers
-from fairlane.lifecycle.usage import Tokens
+from fairlane.agents.contract import OutputLine, Verdict, shipped
+from fairlane.agents.parsers import SHIPPED, parser_for, parser_named
 from fairlane.model.instant import SECOND
+from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
 from tests.unit.agents.transcripts import NOW, lines, read
 
@@ -63,7 +62,7 @@ def test_no_output_makes_a_parser_raise(agent, told, exit_code, signal, stderr):
     verdict, seen = read(agent, told, exit_code, signal, stderr)
     assert isinstance(verdict.outcome, Outcome)
     assert "\n" not in verdict.detail
-    told_of: list[Verdict | Seen] = [verdict, *seen]
+    told_of: list[Verdict | OutputLine] = [verdict, *seen]
     for each in told_of:
         assert each.tokens is None or all(count >= 0 for count in each.tokens)
         assert each.usd is None or each.usd >= 0
@@ -86,10 +85,10 @@ def test_nothing_but_exit_0_is_success(agent):
 
 
 def test_final_records_are_told_to_executors():
-    assert final_records("claude") == (("type", ("result",)),)
-    assert final_records("codex") == (("type", ("turn.completed", "turn.failed")),)
-    assert final_records("plain") == ()
-    assert {agent.parser for agent in shipped().values()} == set(known_parsers())
+    assert parser_named("claude").FINAL == (("type", ("result",)),)
+    assert parser_named("codex").FINAL == (("type", ("turn.completed", "turn.failed")),)
+    assert parser_named("plain").FINAL == ()
+    assert {agent.parser for agent in shipped().values()} == set(SHIPPED)
 
 
 def test_plain_programs_are_judged_by_their_exit_code():

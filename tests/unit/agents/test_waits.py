@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane.agents.waits import epoch_instant, reset_in, wait_in
-from fairlane.lifecycle.cooldown import WAIT_MAX
+from fairlane.agents.verdicts import epoch_instant, reset_in, wait_in
+from fairlane.lifecycle.backoff import WAIT_MAX
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND, parse_instant, show_instant
 
 NOW = parse_instant("2026-01-30T12:00:00Z")  # a Friday
@@ -79,12 +79,12 @@ def test_lengths(text, wait):
     ("value", "seconds"), [(1769781600, 1769781600), (1769781600123, 1769781600), (1.5e9, 1.5e9)]
 )
 def test_epochs_are_seconds_or_milliseconds(value, seconds):
-    assert epoch_instant(value) == seconds * SECOND
+    assert epoch_instant(value, seconds * SECOND) == seconds * SECOND
 
 
 @pytest.mark.parametrize("value", [None, 0, -1, "1769781600", True, float("nan"), 10**30])
 def test_no_epochs(value):
-    assert epoch_instant(value) is None
+    assert epoch_instant(value, NOW) is None
 
 
 @given(st.text(max_size=200), st.sampled_from(["resets ", "try again at ", "try again in ", ""]))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from fairlane.agents.adapter import Verdict, parser_for
-from fairlane.agents.catalog import shipped
+from fairlane.agents.contract import Verdict, shipped
+from fairlane.agents.parsers import parser_for
 from fairlane.model.instant import Instant, parse_instant
 
 if TYPE_CHECKING:
-    from fairlane.agents.adapter import Seen
-    from fairlane.lifecycle.usage import Tokens
+    from fairlane.agents.contract import OutputLine
+    from fairlane.model.project import Tokens
 
 NOW = parse_instant("2026-01-30T12:00:00Z")  # a Friday
 SESSION = "89ab45e3-82b5-463f-9b8e-7ae89e1ce992"
@@ -29,7 +29,7 @@ def read(
     stderr: str = "",
     now: Instant = NOW,
     baseline: Tokens | None = None,
-) -> tuple[Verdict, list[Seen]]:
+) -> tuple[Verdict, list[OutputLine]]:
     """The verdict on a transcript, and everything that was seen."""
     parser = parser_for(shipped()[agent], baseline)
     seen = [each for line in told for each in parser.line(line)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlane.app import Fairlane, open_remote
-from fairlane.client.address import Address, is_loopback
 from fairlane.client.remote import Remote
+from fairlane.client.wire import Address, is_loopback
 from fairlane.model.errors import Invalid, Refused
 from tests.unit.client.scripted import TOKEN, Scripted
 
@@ -88,11 +88,11 @@ def test_the_token_of_a_home_folder_is_not_for_other_machines(tmp_path, monkeypa
     assert "Authorization" not in away._wire._headers
 
 
-def test_a_server_has_no_desk(tmp_path):
+def test_a_server_has_no_context(tmp_path):
     with pytest.raises(Invalid, match="db and clock are of a home folder"):
         Fairlane("http://127.0.0.1:1", db="sqlite:x")
     with Fairlane("http://127.0.0.1:1", token=TOKEN) as queue:
-        with pytest.raises(Invalid, match="its desk for itself"):
-            _ = queue.desk
+        with pytest.raises(Invalid, match="its context for itself"):
+            _ = queue.context
         with pytest.raises(Invalid, match="no operation 'nothing'"):
             queue.ask("nothing")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,15 +13,17 @@ from typing import Any
 
 import pytest
 
+from fairlane.clock import SYSTEM, Waker
 from fairlane.daemon import sources as module
 from fairlane.daemon.sources import Sources
 from fairlane.intake.sources import cards
-from fairlane.intake.sources.base import Found, Told, Where
+from fairlane.intake.sources.base import Found, Where, WriteBack
 from fairlane.model.errors import Refused
 from fairlane.service import tasks
-from fairlane.service.sourcing import telling
+from fairlane.service.reports import listing
+from fairlane.service.sync import write_back
 from fairlane.store.sqlite.store import SqliteStore
-from tests.unit.desks import TestDesk
+from tests.unit.contexts import TestContext
 from tests.waiting import until
 
 LINE = {"prompt": "go", "agent": "shell"}
@@ -33,20 +34,20 @@ class Keeper:
 
     def __init__(self, home: Path, rule: dict[str, Any], what: str = "up") -> None:
         self.store = SqliteStore.open(home / "fairlane.db")
-        self.office = TestDesk(home, {"source": [rule]}, self.store)
-        self.selector = selectors.DefaultSelector()
+        self.office = TestContext(home, {"source": [rule]}, self.store)
+        self.waker = Waker()
         self.said: list[str] = []
-        self.sources = Sources(self.office.desk, self.said.append, self.selector, what)
+        self.sources = Sources(self.office.context, self.said.append, self.waker, what)
         self.applied = 0
 
     def limit(self, seconds: float) -> None:
         """How long the source's program may take."""
-        feed = self.sources._feeds[0]
-        feed.source = feed.source._replace(where=replace(feed.source.where, seconds=seconds))
+        state = self.sources._states[0]
+        state.source = state.source._replace(where=replace(state.source.where, seconds=seconds))
 
     def turn(self) -> None:
-        for key, _ in self.selector.select(0.02):
-            key.data()
+        SYSTEM.wait(0.02, self.waker, *self.sources.waitables())
+        self.waker.clear()
         self.applied += self.sources.look()
         self.sources.tell()
 
@@ -61,15 +62,15 @@ class Keeper:
 
     def gave_up(self) -> bool:
         """Whether no answer is awaited any more."""
-        errand = self.sources._feeds[0].errand
-        return errand is None or errand.given_up
+        job = self.sources._states[0].job
+        return job is None or job.given_up
 
     def ids(self) -> list[str]:
-        return [row["id"] for row in tasks.list_tasks(self.office.desk)["tasks"]]
+        return [row["id"] for row in listing.list_tasks(self.office.context)["tasks"]]
 
     def close(self) -> None:
         self.sources.close()
-        self.selector.close()
+        self.waker.close()
         self.store.close()
 
 
@@ -181,7 +182,7 @@ class Choosy:
     def read(self, where: Where) -> Found:
         return cards.read(where)
 
-    def write(self, where: Where, told: Sequence[Told]) -> list[str]:
+    def write(self, where: Where, told: Sequence[WriteBack]) -> list[str]:
         if "a" in [each.id for each in told]:
             raise Refused("the bead is gone")
         self.heard += [(each.id, each.status) for each in told]
@@ -192,7 +193,7 @@ def test_one_item_that_cannot_be_told_does_not_hold_up_the_others(
     keep: Callable[..., Keeper], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = Choosy()
-    monkeypatch.setattr(telling, "source_named", lambda name: source)
+    monkeypatch.setattr(write_back, "source_named", lambda name: source)
     (tmp_path / "cards").mkdir()
     for name in "ab":
         text = f"---\nagent_flow: code\nagent_status:\n---\n# {name}\n"
@@ -201,7 +202,7 @@ def test_one_item_that_cannot_be_told_does_not_hold_up_the_others(
     keeper.sources.begin()
     keeper.until(lambda: source.heard == [("b", "queued")])
     keeper.until(lambda: keeper.said)
-    tasks.cancel(keeper.office.desk, ["b"])
+    tasks.cancel(keeper.office.context, ["b"])
     keeper.until(lambda: source.heard[1:] == [("b", "canceled")])  # not only after a minute
     assert [said.partition(" cannot ")[2] for said in keeper.said] == [
         "be told of a: the bead is gone"

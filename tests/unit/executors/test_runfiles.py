@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.executors.process import clean_up, owner_of
+from fairlane.executors.process import ProcessExecutor
 from fairlane.executors.runfiles import Damaged, Lines, append, opened, put, read_record, size
 from fairlane.executors.runner import process_started
 
@@ -64,7 +64,7 @@ def test_a_link_in_the_place_of_what_is_written_is_replaced(run: Path, tmp_path:
 
 def test_a_log_is_read_as_it_grows_and_long_lines_are_skipped_whole(run: Path) -> None:
     log = run / "stdout.log"
-    lines = Lines(log, most=10)
+    lines = Lines(ProcessExecutor(), run, most=10)
     assert lines.more(100) == []
     log.write_bytes(b"one\ntw")
     assert lines.more(100) == ["one"]
@@ -81,7 +81,7 @@ def test_a_log_is_read_as_it_grows_and_long_lines_are_skipped_whole(run: Path) -
 def test_the_rest_of_a_log_is_read_to_its_end_in_parts(run: Path) -> None:
     log = run / "stdout.log"
     log.write_bytes(b"".join(b"%d\n" % number for number in range(300_000)))
-    parts = list(Lines(log).rest())
+    parts = list(Lines(ProcessExecutor(), run).rest())
     assert len(parts) > 1
     assert [int(each) for part in parts for each in part] == list(range(300_000))
 
@@ -89,12 +89,16 @@ def test_the_rest_of_a_log_is_read_to_its_end_in_parts(run: Path) -> None:
 def test_a_run_folder_that_names_a_stranger_harms_nobody(run: Path) -> None:
     """What a run folder says of processes is believed only of runners, and of what they started."""
     stranger = subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
-    )
+        [sys.executable, "-c", "input(print('up', flush=True))"], start_new_session=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert stranger.stdout is not None
+    assert stranger.stdout.readline() == b"up\n"  # while it starts it has no environment
     pid, started = stranger.pid, process_started(stranger.pid)
     told = {"pid": pid, "pid_started": started, "agent_pid": pid, "agent_started": started}
     (run / "runner.json").write_text(json.dumps(told))
-    assert owner_of(run) is None
-    clean_up(run)
+    executor = ProcessExecutor()
+    assert executor.adopt(run) is None
+    executor.clean_up(run)
     stranger.communicate(b"\n")
     assert stranger.returncode == 0

@@ -1,12 +1,12 @@
-"""A desk for each test."""
+"""A context for each test."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.unit.desks import TestDesk
+from tests.unit.contexts import TestContext
 
 
 @pytest.fixture
 def office(tmp_path):
-    return TestDesk(tmp_path)
+    return TestContext(tmp_path)

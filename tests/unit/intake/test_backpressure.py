@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from fairlane.model.project import WorkerRow
 from fairlane.service import tasks
-from fairlane.store.base import WorkerRow
-from tests.unit.desks import NOON
+from tests.unit.contexts import NOON
 
 SERIAL = 'preset = "serial-lanes"\n[caps]\nall = 1\n[backpressure]\nsoft = 1\nhard = 2\n'
 NARROW = "caps.all = 1\nbackpressure.soft = 1\nbackpressure.hard = 2\n"
 
 
 def add(office, *records):
-    return tasks.add(office.desk, records)
+    return tasks.add(office.context, records)
 
 
 @pytest.mark.parametrize("cycles", [False, True])
@@ -66,9 +66,9 @@ def test_without_limits_nothing_is_measured(office):
 
 def test_the_slots_of_live_workers_are_room_too(office):
     office.policy("caps.all = 8\nbackpressure.soft = 1\n")
-    with office.desk.store.write() as tx:
-        tx.put_worker(WorkerRow("box", "box", 2, (), NOON))
-        tx.put_worker(WorkerRow("gone", "gone", 5, (), 0))
+    with office.context.store.write() as tx:
+        tx.put(WorkerRow("box", "box", 2, (), NOON))
+        tx.put(WorkerRow("gone", "gone", 5, (), 0))
     rows = add(office, {}, {}, {})["tasks"]
     assert ["warning" in row for row in rows] == [False, False, True]
 

@@ -6,14 +6,16 @@ import pytest
 
 from fairlane.intake import templates
 from fairlane.model.errors import Invalid, Refused
-from fairlane.service import projects, tasks
+from fairlane.service import projects
+from fairlane.service.reports import listing
+from tests.unit.contexts import hold_code
 
 
 @pytest.fixture
 def repo(tmp_path, office):
     folder = tmp_path / "repo"
     (folder / "templates").mkdir(parents=True)
-    projects.add_project(office.desk, "web", {"repo": str(folder)})
+    projects.add_project(office.context, "web", {"repo": str(folder)})
     return folder
 
 
@@ -37,7 +39,7 @@ def test_an_unknown_placeholder_is_refused(office, repo):
 
 
 def test_the_repository_comes_before_the_home_folder(office, repo):
-    home = office.desk.home / "templates"
+    home = office.context.home / "templates"
     home.mkdir()
     (home / "both.md").write_text("{nothing}")
     (home / "own.md").write_text("{prompt}")
@@ -49,7 +51,7 @@ def test_the_repository_comes_before_the_home_folder(office, repo):
 
 def test_the_project_has_a_default_and_none_turns_it_off(office, repo):
     (repo / "templates" / "house.md").write_text("{missing}")
-    projects.set_project(office.desk, "web", {"template": "house"})
+    projects.set_project(office.context, "web", {"template": "house"})
     with pytest.raises(Refused, match="missing"):
         office.add({"project": "web"})
     office.add({"project": "web", "template": "none"})
@@ -64,9 +66,9 @@ def test_braces_that_are_not_placeholders_stay():
 def test_artifacts_of_a_project_lie_in_its_repository(office, repo):
     (repo / "here.txt").write_text("x")
     office.add({"id": "a", "project": "web", "artifacts": ["here.txt", "out/later.txt"]})
-    shown = tasks.show(office.desk, "a")
+    shown = listing.show(office.context, "a")
     assert shown["task"]["artifacts_missing"] == ["out/later.txt"]
-    assert shown["hold"]["code"] == "artifact"
+    assert hold_code(shown) == "artifact"
     assert office.lease() == []
     (repo / "out").mkdir()
     (repo / "out" / "later.txt").write_text("x")
@@ -74,11 +76,11 @@ def test_artifacts_of_a_project_lie_in_its_repository(office, repo):
 
 
 def test_artifacts_of_a_child_lie_in_its_parents_folder(office):
-    folder = office.desk.home / "artifacts" / "p"
+    folder = office.context.home / "artifacts" / "p"
     folder.mkdir(parents=True)
     (folder / "spec.md").write_text("x")
     office.add({"id": "p"}, {"id": "c", "parent": "p", "artifacts": ["spec.md", "b.md"]})
-    assert tasks.show(office.desk, "c")["task"]["artifacts_missing"] == ["b.md"]
+    assert listing.show(office.context, "c")["task"]["artifacts_missing"] == ["b.md"]
 
 
 def test_a_link_does_not_lead_out(office, repo, tmp_path):

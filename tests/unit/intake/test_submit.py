@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from fairlane.intake.records import parse_jsonl
+from fairlane.intake.fields import parse_jsonl
 from fairlane.model.errors import Invalid, NotFound, Refused
-from fairlane.service import leases, projects, tasks
-from tests.unit.desks import NOON, TestDesk
+from fairlane.service import projects, tasks
+from fairlane.service.groups import add_group
+from fairlane.service.reports import listing
+from fairlane.service.reports.groups import list_groups
+from tests import holder
+from tests.unit.contexts import NOON, TestContext, hold_code
 
 
 def show(office, name):
-    return tasks.show(office.desk, name)["task"]
+    return listing.show(office.context, name)["task"]
 
 
 def refusal(office, *records, kind=Refused, **options):
@@ -24,7 +28,7 @@ def refusal(office, *records, kind=Refused, **options):
 
 
 def test_the_answer_is_exact(office):
-    assert tasks.add(office.desk, [{"id": "a"}]) == {
+    assert tasks.add(office.context, [{"id": "a"}]) == {
         "schema": "fairlane/1",
         "tasks": [{"id": "a", "created": True, "status": "queued", "position": 1}],
         "deferred": False,
@@ -58,7 +62,7 @@ def test_an_id_twice_in_one_call_is_one_task(office):
 def test_again_puts_back_what_is_done_or_canceled(office):
     office.add({"id": "a"}, {"id": "b"}, {"id": "c"})
     office.finish(office.lease(1)[0]["lease"])
-    tasks.cancel(office.desk, ["b"])
+    tasks.cancel(office.context, ["b"])
     rows = office.add({"id": "a"}, {"id": "b"}, {"id": "c"}, again=True)
     assert [(row["created"], row["status"]) for row in rows] == [(False, "queued")] * 3
     assert office.status_of("a", "b", "c") == ["queued"] * 3
@@ -72,7 +76,7 @@ def test_without_again_a_done_task_is_returned_as_it_is(office):
 
 
 def test_an_unknown_project_is_named_with_the_nearest(office):
-    projects.add_project(office.desk, "website")
+    projects.add_project(office.context, "website")
     error = refusal(office, {"id": "a"}, {"project": "websit"}, kind=NotFound)
     assert error.message == "task 2: there is no project 'websit'"
     assert error.hint == "Did you mean 'website'? To add it: fairlane project add websit."
@@ -80,12 +84,12 @@ def test_an_unknown_project_is_named_with_the_nearest(office):
 
 
 def test_an_archived_project_takes_no_work(office):
-    projects.add_project(office.desk, "old", {"status": "archived"})
+    projects.add_project(office.context, "old", {"status": "archived"})
     assert refusal(office, {"project": "old"}).message == "project old is archived"
 
 
 def test_a_prefix_belongs_to_its_project(office):
-    projects.add_project(office.desk, "web", {"prefix": "web-"})
+    projects.add_project(office.context, "web", {"prefix": "web-"})
     error = refusal(office, {"id": "web-1", "project": "default"})
     assert error.message == (
         "web-1 begins with 'web-', the prefix of project web; it cannot be added to default"
@@ -163,8 +167,8 @@ def test_an_attempt_may_add_so_deep(office):
 
 
 def test_agent_and_pool_follow_from_the_project(tmp_path):
-    office = TestDesk(tmp_path, {"agent": "codex", "agents": {"mine": {"pool": "house"}}})
-    projects.add_project(office.desk, "web", {"agent": "claude"})
+    office = TestContext(tmp_path, {"agent": "codex", "agents": {"mine": {"pool": "house"}}})
+    projects.add_project(office.context, "web", {"agent": "claude"})
     office.add({"id": "a"}, {"id": "b", "project": "web"}, {"id": "c", "agent": "mine"})
     office.add({"id": "d", "command": ["true"]}, {"id": "e", "agent": "nobody"})
     office.add({"id": "f", "agent": "claude", "pool": "second"})
@@ -183,26 +187,26 @@ def test_where_nobody_names_an_agent_it_is_claude_with_its_pool(office):
     office.add({"id": "a"}, {"id": "b", "command": ["true"]})
     found = [(show(office, name)["agent"], show(office, name)["pool"]) for name in "ab"]
     assert found == [("claude", "anthropic"), ("shell", None)]
-    leases.release(office.desk, office.lease(1)[0]["lease"], "throttled")
-    assert tasks.show(office.desk, "a")["hold"]["code"] == "cooldown"
+    holder.release(office.context, office.lease(1)[0]["lease"], "throttled")
+    assert hold_code(listing.show(office.context, "a")) == "cooldown"
 
 
 def test_an_unknown_agent_is_accepted_and_held(office):
     office.add({"id": "a", "agent": "nobody"})
-    assert tasks.show(office.desk, "a")["hold"]["code"] == "unknown_agent"
+    assert hold_code(listing.show(office.context, "a")) == "unknown_agent"
 
 
 def test_a_group_is_made_on_first_use_and_lends_its_priority(office):
-    projects.add_group(office.desk, "g", priority=7)
+    add_group(office.context, "g", priority=7)
     office.add({"id": "a"}, {"id": "b", "priority": 3}, group="g")
     office.add({"id": "c", "group": "new"})
     assert [show(office, name)["priority"] for name in "abc"] == [7, 3, 100]
-    names = [row["name"] for row in projects.list_groups(office.desk)["groups"]]
+    names = [row["name"] for row in list_groups(office.context)["groups"]]
     assert names == ["g", "new"]
 
 
 def test_a_workspace_must_be_declared_where_any_is(office):
-    projects.add_project(office.desk, "web", {"workspaces": ["main", "side"]})
+    projects.add_project(office.context, "web", {"workspaces": ["main", "side"]})
     error = refusal(office, {"project": "web", "workspace": "mian"}, kind=NotFound)
     assert error.message == "project web has no workspace 'mian'"
     assert error.hint == "Did you mean 'main'?"
@@ -211,25 +215,25 @@ def test_a_workspace_must_be_declared_where_any_is(office):
 
 def test_chain_makes_each_need_the_one_before(office):
     office.add({"id": "a"}, {"prompt": "x"}, {"id": "c", "needs": ["a"]}, chain=True)
-    assert [need["id"] for need in tasks.show(office.desk, "t1")["needs"]] == ["a"]
-    assert [need["id"] for need in tasks.show(office.desk, "c")["needs"]] == ["a", "t1"]
+    assert [need["id"] for need in listing.show(office.context, "t1")["needs"]] == ["a"]
+    assert [need["id"] for need in listing.show(office.context, "c")["needs"]] == ["a", "t1"]
 
 
 def test_one_bad_line_among_many_is_named_and_nothing_is_added(office):
     lines = [f'{{"id": "x{number}"}}' for number in range(10_000)]
     lines[7_654] = '{"id": "x7654", "priority": "high"}'
     with pytest.raises(Invalid) as refused:
-        tasks.add(office.desk, parse_jsonl("\n".join(lines), "f.jsonl"))
+        tasks.add(office.context, parse_jsonl("\n".join(lines), "f.jsonl"))
     assert refused.value.message == "f.jsonl:7655: priority: not a whole number: 'high'"
     assert office.count() == 0
 
 
 def test_a_dry_run_leaves_no_trace_not_even_a_counter(office):
-    answer = tasks.add(office.desk, [{"prompt": "x", "group": "g"}], dry_run=True)
+    answer = tasks.add(office.context, [{"prompt": "x", "group": "g"}], dry_run=True)
     assert answer["dry_run"] is True
     assert answer["tasks"][0]["id"] == "t1"
     assert office.count() == 0
-    assert projects.list_groups(office.desk)["groups"] == []
+    assert list_groups(office.context)["groups"] == []
     assert office.add({})[0]["id"] == "t1"
 
 
@@ -248,7 +252,7 @@ def test_not_before_waits_until_its_time(office):
 
 def test_every_task_has_its_own_event(office):
     office.add({"id": "a"}, {"id": "b"})
-    events = [event for name in "ab" for event in tasks.show(office.desk, name)["events"]]
+    events = [event for name in "ab" for event in listing.show(office.context, name)["events"]]
     assert [(event["kind"], event["task"], event["data"]) for event in events] == [
         ("added", "a", {"by": "ann"}),
         ("added", "b", {"by": "ann"}),
@@ -259,7 +263,7 @@ def test_position_is_the_place_among_the_ready_of_its_project(office):
     office.add({"id": "a"}, {"id": "b", "priority": 50}, {"id": "w", "needs": ["a"]})
     rows = office.add({"id": "c", "priority": 70}, {"id": "d"})
     assert [row["position"] for row in rows] == [2, 4]
-    projects.add_project(office.desk, "web")
+    projects.add_project(office.context, "web")
     assert office.add({"project": "web"})[0]["position"] == 1
     assert office.add({"id": "x", "needs": ["a"]})[0]["position"] is None
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fairlane.lifecycle.cooldown import prove, throttle
+from fairlane.lifecycle.backoff import prove, throttle
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
-from fairlane.model.resources import Pool
+from fairlane.model.project import Pool
 from fairlane.model.task import Outcome
 from fairlane.policy.policy import Policy
 

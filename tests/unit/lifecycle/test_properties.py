@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane.lifecycle.stops import Stop, request_stop
-from fairlane.lifecycle.transitions import TRANSITIONS, IllegalTransition
+from fairlane.lifecycle.transitions import TRANSITIONS, IllegalTransition, Stop, request_stop
 from fairlane.model.event import Happening
 from fairlane.model.instant import HOUR, SECOND
 from fairlane.model.task import FAILURES, Lease, Status, Task

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane.lifecycle.reclaim import expired, status_after_loss
 from fairlane.lifecycle.step import step
+from fairlane.lifecycle.transitions import expired, status_after_loss
 from fairlane.model.event import Happening
 from fairlane.model.snapshot import in_flight_of
 from fairlane.model.task import Lease, Status, Task

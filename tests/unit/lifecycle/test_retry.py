@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane.lifecycle.retry import wait_after
+from fairlane.lifecycle.backoff import wait_after
 from fairlane.model.instant import DAY, MINUTE, SECOND
 from fairlane.policy.policy import Retry
 

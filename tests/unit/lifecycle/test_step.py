@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlane.lifecycle.step import step
-from fairlane.lifecycle.stops import Stop, request_stop, stop_kind
-from fairlane.lifecycle.transitions import IllegalTransition
+from fairlane.lifecycle.transitions import IllegalTransition, Stop, request_stop, stop_kind
 from fairlane.model.event import Happening
 from fairlane.model.instant import MINUTE, SECOND
 from fairlane.model.task import Lease, Outcome, Status, Task

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from fairlane.lifecycle import step as step_module
-from fairlane.lifecycle.drawing import page
 from fairlane.lifecycle.step import step
 from fairlane.lifecycle.transitions import STORY_MAX, TRANSITIONS, IllegalTransition, goals
 from fairlane.model.errors import Refused
@@ -16,6 +15,7 @@ from fairlane.model.event import Event, Happening
 from fairlane.model.instant import MINUTE
 from fairlane.model.task import Lease, Status, Task
 from fairlane.policy.policy import Policy
+from tests.unit.lifecycle.drawing import page
 
 BALANCED = Policy.preset("balanced")
 PAGE = Path(__file__).parents[3] / "docs" / "lifecycle.md"
@@ -87,4 +87,4 @@ def test_every_status_can_be_left():
 
 
 def test_the_page_is_drawn_from_the_table():
-    assert PAGE.read_text(encoding="utf-8") == page(), "write fairlane.lifecycle.drawing.page()"
+    assert PAGE.read_text(encoding="utf-8") == page(), "write tests.unit.lifecycle.drawing.page()"

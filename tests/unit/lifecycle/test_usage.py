@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlane.lifecycle.usage import (
-    Tokens,
-    clock_correction,
-    counted,
-    leaves,
-    percentile70,
-    reserved,
-    spent,
-    window_end,
-    window_start,
-)
+from fairlane.lifecycle.usage import leaves, percentile70, reserved, spent, window_end, window_start
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND, parse_instant, show_instant
+from fairlane.model.project import Tokens, clock_correction, counted
 from fairlane.policy.policy import Policy
 
 NOW = parse_instant("2026-01-29T13:45:30Z")  # a Thursday

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 from hypothesis import given
 
-from fairlane.model.codec import canonical, decode, encode
 from fairlane.model.project import Budget, Project
+from fairlane.model.record import canonical, decode, encode
 from fairlane.model.snapshot import Snapshot, WaitCount
 from fairlane.model.task import Status
 from fairlane.planner import lanes
-from fairlane.planner.digest import plan_bytes
+from fairlane.planner.conclude import plan_bytes
 from tests.properties.strategies import worlds
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import parse_duration, parse_instant, show_duration, show_instant
-from fairlane.model.names import is_name
+from fairlane.model.values import is_name
 
 
 @given(st.integers(0, 4_000_000_000_000_000))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
@@ -9,7 +11,7 @@ from fairlane.page.drawing import columns, lines, meter, timeline
 from fairlane.page.html import Html, join, tag, visible
 from fairlane.page.views.scene import last_line, said
 from fairlane.page.words import colour, count, dollars, length, sentence, short
-from tests.unit.desks import NOON, TestDesk
+from tests.unit.contexts import NOON, TestContext
 
 
 def test_texts_and_attributes_are_escaped_and_markup_is_not():
@@ -69,19 +71,19 @@ def test_the_last_line_is_told_in_words(line, shown):
 
 
 def test_what_the_daemon_understood_is_told_first(tmp_path):
-    office = TestDesk(tmp_path)
+    office = TestContext(tmp_path)
     folder = tmp_path / "runs" / "a" / "2"
-    each = {"task": "a", "attempt": 2}
-    assert last_line(office.desk, each) == ""
+    each: Any = {"task": "a", "attempt": 2}
+    assert last_line(office.context, each) == ""
     folder.mkdir(parents=True)
     (folder / "stdout.log").write_text('{"message": {"content": []}}\nplain words\n\n')
-    assert last_line(office.desk, each) == "plain words"
+    assert last_line(office.context, each) == "plain words"
     events = '{"kind": "words", "text": "I look\\ninto it"}\n{"kind": "session", "text": ""}\n'
     (folder / "events.jsonl").write_text(events)
-    assert last_line(office.desk, each) == "into it"
+    assert last_line(office.context, each) == "into it"
 
 
-def bar(task: str, start: int, end: int | None) -> dict[str, object]:
+def bar(task: str, start: int, end: int | None) -> Any:
     from fairlane.model.instant import show_instant
 
     told = {

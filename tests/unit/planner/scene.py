@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlane.model.instant import MINUTE, Instant
 from fairlane.model.plan import Hold, Plan
-from fairlane.model.resources import Pause
+from fairlane.model.project import Pause
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Lease, Status, Task
 from fairlane.planner import lanes, reference

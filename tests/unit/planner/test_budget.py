@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlane.model.instant import HOUR, parse_instant
-from fairlane.model.project import Budget, Group, Project
-from fairlane.model.resources import History, Usage
+from fairlane.model.project import Budget, Group, History, Project, Usage
 from tests.unit.planner.scene import NOW, code, hold, picks, policy, queued, running
 
 ALL = [{"scope": "all", "tokens": 100_000, "window": "24h"}]

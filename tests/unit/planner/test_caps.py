@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlane.model.project import Group, Project
-from fairlane.model.resources import Worker
+from fairlane.model.project import Group, Project, Worker
 from tests.unit.planner.scene import NOW, code, hold, picks, planned, policy, queued, running
 
 FULL = {

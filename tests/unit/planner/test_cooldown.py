@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlane.model.instant import MINUTE, SECOND
-from fairlane.model.resources import Pool
+from fairlane.model.project import Pool
 from fairlane.model.task import Status
 from tests.unit.planner.scene import NOW, code, hold, picks, planned, policy, queued, running
 

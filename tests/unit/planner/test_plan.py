@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 import pytest
 
 from fairlane.model.instant import MINUTE, SECOND
-from fairlane.model.lane import Lane
 from fairlane.model.plan import Reclaim
-from fairlane.model.resources import History, Pool, Worker
-from fairlane.model.task import Status, Task
+from fairlane.model.project import History, Pool, Worker
+from fairlane.model.task import Lane, Status, Task
 from fairlane.planner import lanes, plan, reference
-from fairlane.planner.digest import digests, snapshot_document
+from fairlane.planner.conclude import digests, snapshot_document
 from tests.unit.planner.scene import (
     NOW,
     code,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlane.model.resources import Worker
+from fairlane.model.project import Worker
 from tests.unit.planner.scene import code, hold, planned, policy, queued, running
 
 

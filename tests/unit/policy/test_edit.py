@@ -6,8 +6,7 @@ import pytest
 
 from fairlane.model.errors import Invalid
 from fairlane.policy import Policy
-from fairlane.policy.edit import diff, parse_assignment, set_key, use_preset
-from fairlane.policy.origin import explain, sources
+from fairlane.policy.edit import diff, explain, parse_assignment, set_key, sources, use_preset
 
 TEXT = """\
 # Ours.
@@ -80,9 +79,9 @@ def test_set_makes_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("assignment", "says"),
     [
-        ("caps.all=2.5", "caps.all = 2.5"),
+        ("caps.all=2.5", "caps.all: not a whole number: 2.5"),
         ("caps.al=2", "unknown key caps.al"),
-        ("caps.team:x=2", "no sort of name"),
+        ("caps.team:x=2", "not a scope: 'team:x'"),
         ("nonsense", "not a setting"),
         ("caps.all=", "not a setting"),
         ("preset=fair", "unknown preset"),

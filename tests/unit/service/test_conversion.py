@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from fairlane.model.errors import Invalid
+from fairlane.model.project import Pause, Project
 from fairlane.policy.policy import Policy
 from fairlane.service import conversion
-from fairlane.service.conversion import operation, texts
+from fairlane.service.conversion import base, operation
 from fairlane.service.conversion.agent_queue import _whole_weights
-from tests.unit.desks import TestDesk
+from tests.unit.contexts import TestContext
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "coming-from"
 
@@ -95,13 +96,13 @@ def test_loops_that_need_a_look_come_in_parked(tmp_path):
         {"id": "c", "status": "invalidated"},
     ]
     file = made(tmp_path, "loops.jsonl", "\n".join(map(json.dumps, rows)))
-    home = TestDesk(tmp_path / "home")
-    home.desk.home.mkdir()
-    document = operation.write(home.desk, "loopr", str(file))
+    home = TestContext(tmp_path / "home")
+    home.context.home.mkdir()
+    document = operation.write(home.context, "loopr", str(file))
     assert (document["policy"], document["settings"], document["written"]) == ("", "", [])
     assert document["unknown"] == ["loops.jsonl: mood (kept in meta)"]
     assert home.status_of("a", "b", "c") == ["parked", "queued", "canceled"]
-    with home.desk.store.read() as reading:
+    with home.context.store.read() as reading:
         found = reading.tasks("abc")
     assert (found["a"].reason, found["a"].failures) == ("running in loopr", 1)
     assert found["b"].meta == {"mood": "fine"}
@@ -115,10 +116,10 @@ def test_artifacts_are_what_parents_make(tmp_path):
         {"id": "c", "parent_id": "a", "input_artifact": "/elsewhere/plan.md"},
     ]
     file = made(tmp_path, "loops.jsonl", "\n".join(map(json.dumps, rows)))
-    home = TestDesk(tmp_path)
-    document = operation.write(home.desk, "loopr", str(file))
+    home = TestContext(tmp_path)
+    document = operation.write(home.context, "loopr", str(file))
     assert document["notes"][0].startswith("input_artifact is looked for in artifacts/PARENT")
-    with home.desk.store.read() as reading:
+    with home.context.store.read() as reading:
         found = reading.tasks("abc")
     assert found["a"].meta == {"input_artifact": "brief.md"}
     assert (found["b"].artifacts, found["b"].meta) == (("plan.md",), {"output_artifacts": ["x.md"]})
@@ -129,10 +130,10 @@ def test_artifacts_are_what_parents_make(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"id": "a", "status": "asleep"}', "loops.jsonl:1: status 'asleep' is none of pending"),
+        ('{"id": "a", "status": "asleep"}', "loops.jsonl:1: status: 'asleep' is none of pending"),
         ('{"id": "a b"}', "loops.jsonl:1: not a task name: 'a b'"),
-        ('{"id": "a", "iteration": -1}', "loops.jsonl:1: iteration = -1 is no whole number"),
-        ('{"id": "a", "created_at": "now"}', "created_at = 'now' is no whole number"),
+        ('{"id": "a", "iteration": -1}', "loops.jsonl:1: iteration: -1 is out of range"),
+        ('{"id": "a", "created_at": "now"}', "created_at: not a whole number: 'now'"),
         ("{", "loops.jsonl:1: not JSON"),
         ('{"id": "a", "max_iterations": 0}', "task 'a': max_attempts: 0 is out of range"),
         ('{"id": "a", "parent_id": "gone"}', "the parent of a, 'gone', is not known"),
@@ -140,11 +141,11 @@ def test_artifacts_are_what_parents_make(tmp_path):
 )
 def test_bad_loops_are_named_and_change_nothing(tmp_path, line, message):
     file = made(tmp_path, "loops.jsonl", line)
-    home = TestDesk(tmp_path)
+    home = TestContext(tmp_path)
     with pytest.raises(Invalid) as refused:
-        operation.write(home.desk, "loopr", str(file))
+        operation.write(home.context, "loopr", str(file))
     assert message in refused.value.message
-    with home.desk.store.read() as reading:
+    with home.context.store.read() as reading:
         assert reading.tallies() == []
 
 
@@ -181,18 +182,18 @@ def test_gas_town_with_a_number_is_deferred(tmp_path):
     made(tmp_path, ".runtime/scheduler-state.json", state)
     rigs = {"web": {"beads": {"prefix": "wb"}}, "town": {"beads": {"prefix": "hq-"}}, "bare": {}}
     made(tmp_path, "mayor/rigs.json", {"rigs": rigs})
-    home = TestDesk(tmp_path)
-    document = operation.write(home.desk, "gastown", str(tmp_path / "settings" / "config.json"))
-    policy = Policy.load(home.desk.policy_file)
+    home = TestContext(tmp_path)
+    document = operation.write(home.context, "gastown", str(tmp_path / "settings" / "config.json"))
+    policy = Policy.load(home.context.policy_file)
     assert (policy.capacity.mode, policy.caps["all"]) == ("deferred", 4)
     assert (policy.capacity.batch, policy.capacity.spawn_delay) == (2, 63_000_000)
     assert document["unknown"] == ["cli_theme"]
-    with home.desk.store.read() as reading:
-        assert reading.projects()["web"].prefix == "wb-"
-        assert "town" not in reading.projects()
-        pauses = [(each.scope, each.by, each.reason) for each in reading.pauses()]
+    with home.context.store.read() as reading:
+        assert reading.table(Project)["web"].prefix == "wb-"
+        assert "town" not in reading.table(Project)
+        pauses = [(each.scope, each.by, each.reason) for each in reading.table(Pause).values()]
     assert pauses == [("all", "mayor", "paused in Gas Town")]
-    assert operation.write(home.desk, "gastown", str(tmp_path))["changed"] is False
+    assert operation.write(home.context, "gastown", str(tmp_path))["changed"] is False
 
 
 def test_cool_workflow_keeps_its_numbers(tmp_path):
@@ -254,11 +255,11 @@ def test_agent_queue_brings_usage_once_and_leaves_the_database_alone(database, t
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    home = TestDesk(tmp_path / "home")
-    home.desk.home.mkdir()
+    home = TestContext(tmp_path / "home")
+    home.context.home.mkdir()
     for added in (6, 0):
-        assert operation.write(home.desk, "agent-queue", str(database))["added"] == added
-        with home.desk.store.read() as reading:
+        assert operation.write(home.context, "agent-queue", str(database))["added"] == added
+        with home.context.store.read() as reading:
             sums = reading.usage_sums("project:", 0)
             assert {name: (each.tokens[1], each.completions) for name, each in sums.items()} == {
                 "project:a": (1000, 1),
@@ -284,8 +285,8 @@ def test_agent_queue_of_another_age_or_with_gaps_is_read_with_the_defaults(datab
         connection.execute("ALTER TABLE projects DROP COLUMN credit_weight")
         connection.execute("UPDATE token_ledger SET task_id = 'gone' WHERE tokens_used = 500")
         connection.commit()
-    home = TestDesk(tmp_path)
-    document = operation.write(home.desk, "agent-queue", str(database))
+    home = TestContext(tmp_path)
+    document = operation.write(home.context, "agent-queue", str(database))
     assert document["added"] == 6
     assert document["projects"][0]["weight"] == 1
     lost = "500 tokens of the ledger belong to no task that is there: left out."
@@ -297,10 +298,10 @@ def test_agent_queue_archived_projects_keep_their_tasks(database, tmp_path):
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("UPDATE projects SET status = 'ARCHIVED' WHERE id = 'b'")
         connection.commit()
-    home = TestDesk(tmp_path)
-    operation.write(home.desk, "agent-queue", str(database))
-    with home.desk.store.read() as reading:
-        assert reading.projects()["b"].status == "archived"
+    home = TestContext(tmp_path)
+    operation.write(home.context, "agent-queue", str(database))
+    with home.context.store.read() as reading:
+        assert reading.table(Project)["b"].status == "archived"
     assert home.status_of("b-1", "b-2", "b-3") == ["done", "queued", "parked"]
     assert [each["task"] for each in home.lease()] == ["a-2"]
 
@@ -310,11 +311,11 @@ def test_agent_queue_archived_projects_keep_their_tasks(database, tmp_path):
     [
         (
             "UPDATE projects SET credit_weight = -1 WHERE id = 'a'",
-            "a: credit_weight = -1.0 is refu",
+            "a: credit_weight: -1.0 is out of",
         ),
         (
             "UPDATE tasks SET retry_count = 'x' WHERE id = 'a-1'",
-            "a-1: retry_count = 'x' is refused",
+            "a-1: retry_count: not a whole number: 'x'",
         ),
         ("UPDATE tasks SET id = 'a 1' WHERE id = 'a-1'", "task 'a 1': id: not a proper name"),
         ("ALTER TABLE tasks DROP COLUMN title", "a table without column 'title'"),
@@ -326,12 +327,12 @@ def test_bad_databases_are_named_and_change_nothing(database, tmp_path, statemen
     with closing(sqlite3.connect(database)) as connection:
         connection.execute(statement)
         connection.commit()
-    home = TestDesk(tmp_path)
+    home = TestContext(tmp_path)
     with pytest.raises(Invalid) as refused:
-        operation.write(home.desk, "agent-queue", str(database))
+        operation.write(home.context, "agent-queue", str(database))
     assert message in refused.value.message
-    with home.desk.store.read() as reading:
-        assert (reading.tallies(), set(reading.projects())) == ([], {"default"})
+    with home.context.store.read() as reading:
+        assert (reading.tallies(), set(reading.table(Project))) == ([], {"default"})
 
 
 @pytest.mark.parametrize(
@@ -339,13 +340,23 @@ def test_bad_databases_are_named_and_change_nothing(database, tmp_path, statemen
     [
         ("loopr", "loopr.yml", "a: [", "loopr.yml: not YAML"),
         ("loopr", "loopr.yml", "- a", "loopr.yml: not a table of keys"),
-        ("loopr", "loopr.yml", "concurrency: {max_loops: many}", "max_loops = 'many' is refused"),
+        (
+            "loopr",
+            "loopr.yml",
+            "concurrency: {max_loops: many}",
+            "max_loops: not a whole number: 'many'",
+        ),
         ("loopr", "loopr.yml", "concurrency: {per_type: {'a b': 1}}", "as a policy"),
         ("loopr", "loopr.yml", "a: &a {b: *a}", "loopr.yml: it holds itself"),
         ("loopr", "loopr.yml", BOMB, "loopr.yml: more than 10000 keys"),
-        ("agency", "config.yaml", "agents: {maxConcurrent: 1.5}", "accepted is a whole number"),
-        ("cool-workflow", "p.json", '{"maxConcurrent": -1}', "maxConcurrent = -1 is refused"),
-        ("cool-workflow", "p.json", '{"backoffFactor": 0.5}', "retry.factor = 0.5"),
+        (
+            "agency",
+            "config.yaml",
+            "agents: {maxConcurrent: 1.5}",
+            "agents.maxConcurrent: not a whole number: 1.5",
+        ),
+        ("cool-workflow", "p.json", '{"maxConcurrent": -1}', "maxConcurrent: -1 is out of range"),
+        ("cool-workflow", "p.json", '{"backoffFactor": 0.5}', "retry.factor: 0.5 is out of range"),
         ("cool-workflow", "p.json", "{", "p.json: not JSON"),
         ("gastown", "c.json", '{"scheduler": {"spawn_delay": "soon"}}', "not a duration: 'soon'"),
         ("agent-queue", "c.yaml", "scheduling: {min_task_guarantee: [1]}", "min_task_guarantee"),
@@ -364,37 +375,37 @@ def test_a_folder_without_the_files_is_named(tmp_path):
 
 
 def test_settings_of_the_home_folder_stay(tmp_path):
-    home = TestDesk(tmp_path)
+    home = TestContext(tmp_path)
     settings = tmp_path / "fairlane.toml"
     settings.write_text('agent = "codex" # ours\n\n[worker]\nslots = 2\n\n[log]\nlevel = "debug"\n')
-    document = operation.write(home.desk, "loopr", str(EXAMPLES / "loopr" / "loopr.yml"))
+    document = operation.write(home.context, "loopr", str(EXAMPLES / "loopr" / "loopr.yml"))
     assert settings.read_text() == (
         'agent = "codex" # ours\n\n[worker]\nslots = 50\n\n[log]\nlevel = "debug"\n'
     )
     assert document["backups"] == [f"{settings}.bak"]
-    again = operation.write(home.desk, "loopr", str(EXAMPLES / "loopr" / "loopr.yml"))
+    again = operation.write(home.context, "loopr", str(EXAMPLES / "loopr" / "loopr.yml"))
     assert (again["written"], again["backups"], again["changed"]) == ([], [], False)
 
 
 def test_a_key_goes_before_the_tables():
-    assert tomllib.loads(texts.merged("[worker]\nslots = 2\n", {"agent": "claude"})) == {
+    assert tomllib.loads(base.merged("[worker]\nslots = 2\n", {"agent": "claude"})) == {
         "agent": "claude",
         "worker": {"slots": 2},
     }
 
 
 def test_a_file_that_cannot_be_written_changes_nothing(tmp_path):
-    home = TestDesk(tmp_path)
+    home = TestContext(tmp_path)
     (tmp_path / "fairlane.toml").symlink_to(tmp_path / "gone" / "fairlane.toml")
     with pytest.raises(Invalid, match=r"fairlane\.toml: cannot be written: No such file"):
-        operation.write(home.desk, "loopr", str(EXAMPLES / "loopr"))
+        operation.write(home.context, "loopr", str(EXAMPLES / "loopr"))
     assert [file.name for file in tmp_path.iterdir()] == ["fairlane.toml"]
-    with home.desk.store.read() as reading:
+    with home.context.store.read() as reading:
         assert reading.tallies() == []
 
 
 def test_files_and_store_change_together_or_not_at_all(tmp_path, monkeypatch):
-    home = TestDesk(tmp_path)
+    home = TestContext(tmp_path)
     home.policy('preset = "balanced"\n')
     real = Path.replace
 
@@ -405,8 +416,8 @@ def test_files_and_store_change_together_or_not_at_all(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(Invalid, match=r"fairlane\.toml: cannot be written: No space left"):
-        operation.write(home.desk, "loopr", str(EXAMPLES / "loopr"))
-    assert home.desk.policy_file.read_text() == 'preset = "balanced"\n'
+        operation.write(home.context, "loopr", str(EXAMPLES / "loopr"))
+    assert home.context.policy_file.read_text() == 'preset = "balanced"\n'
     assert sorted(file.name for file in tmp_path.iterdir()) == ["policy.toml"]
-    with home.desk.store.read() as reading:
+    with home.context.store.read() as reading:
         assert reading.tallies() == []

@@ -11,9 +11,12 @@ import pytest
 from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing, Where
 from fairlane.model.errors import Invalid, NotFound, Refused, TryLater
 from fairlane.model.instant import SECOND
+from fairlane.model.project import Group
 from fairlane.service import projects, tasks
-from fairlane.service.sourcing.importing import Wish, apply, seen, source_key
-from tests.unit.desks import NOON, TestDesk
+from fairlane.service.reports import listing
+from fairlane.service.sync.importing import ImportOptions, apply
+from fairlane.service.sync.mapping import live_entries, source_key
+from tests.unit.contexts import NOON, TestContext
 
 WHERE = Where(Path("/backlog/list"))
 
@@ -27,20 +30,20 @@ def item(name: str, *needs: str, **values: Any) -> Item:
     )
 
 
-def bring(office: TestDesk, *items: Item, found: Found | None = None, **wishes: Any) -> Any:
+def bring(office: TestContext, *items: Item, found: Found | None = None, **wishes: Any) -> Any:
     """Import items of one source."""
     whole = replace(found or Found(), items=items)
-    return apply(office.desk, "list", WHERE, whole, Wish(**wishes))
+    return apply(office.context, "list", WHERE, whole, ImportOptions(**wishes))
 
 
-def task(office: TestDesk, name: str) -> Any:
-    with office.desk.store.read() as reading:
+def task(office: TestContext, name: str) -> Any:
+    with office.context.store.read() as reading:
         return reading.task(name)
 
 
-def hold(office: TestDesk, name: str) -> str:
+def hold(office: TestContext, name: str) -> str:
     """The code of what a task waits for."""
-    with office.desk.store.read() as reading:
+    with office.context.store.read() as reading:
         placed = reading.placed(name)
     assert placed is not None
     return placed.wait
@@ -129,8 +132,8 @@ def test_a_collection_stands_for_its_open_members(office):
     answer = bring(office, *members, found=TREE, ids=("E1",))
     assert created(answer) == ["a", "b"]
     assert answer["groups"] == ["epic-1", "part-1"]
-    with office.desk.store.read() as reading:
-        groups = reading.groups()
+    with office.context.store.read() as reading:
+        groups = reading.table(Group)
     assert (groups["part-1"].parent, groups["epic-1"].parent) == ("epic-1", None)
     assert groups["epic-1"].title == "The epic"
     assert task(office, "b").group == "part-1"
@@ -142,8 +145,8 @@ def test_groups_go_under_the_one_that_is_asked_for(office):
     members = (item("x", group="A"), item("y"), item("z", group="own"))
     answer = bring(office, *members, found=found, group="top")
     assert [row["group"] for row in answer["created"]] == ["a", "top", "own"]
-    with office.desk.store.read() as reading:
-        parents = {name: group.parent for name, group in reading.groups().items()}
+    with office.context.store.read() as reading:
+        parents = {name: group.parent for name, group in reading.table(Group).items()}
     assert parents == {"a": "b", "b": None, "top": None, "own": "top"}, "around is not nested"
 
 
@@ -164,7 +167,7 @@ def test_ids_that_cannot_be_meant_are_refused(office):
 
 def test_each_goes_to_its_project(office):
     for name, prefix in (("web", "web-"), ("api", "api-"), ("docs", None)):
-        projects.add_project(office.desk, name, {"prefix": prefix} if prefix else {})
+        projects.add_project(office.context, name, {"prefix": prefix} if prefix else {})
     items = [item("web-1"), item("api-1"), item("x-1"), item("x-2", project="docs")]
     answer = bring(office, *items)
     assert {row["id"]: row["project"] for row in answer["created"]} == {
@@ -177,7 +180,7 @@ def test_each_goes_to_its_project(office):
 
 def test_a_whole_group_is_routed_member_by_member(office):
     for name in ("web", "api"):
-        projects.add_project(office.desk, name, {"prefix": f"{name}-"})
+        projects.add_project(office.context, name, {"prefix": f"{name}-"})
     members = [item(name, group="E1") for name in ("web-1", "x-1", "api-1")]
     answer = bring(office, *members, found=TREE, ids=("E1",))
     assert answer["created"] == [
@@ -188,8 +191,8 @@ def test_a_whole_group_is_routed_member_by_member(office):
 
 
 def test_another_projects_prefix_is_refused_unless_forced(office):
-    projects.add_project(office.desk, "web", {"prefix": "web-"})
-    projects.add_project(office.desk, "api", {})
+    projects.add_project(office.context, "web", {"prefix": "web-"})
+    projects.add_project(office.context, "api", {})
     answer = bring(office, item("web-1"), item("x"), project="api")
     assert created(answer) == ["x"]
     assert "web-1 begins with 'web-', the prefix of project web" in skipped(answer)["web-1"]
@@ -228,7 +231,8 @@ def test_edges_become_needs_or_a_hold(office):
     }
     assert (task(office, "b").needs, task(office, "e").needs) == (("a",), ("c",))
     assert [hold(office, name) for name in "abcde"] == ["", "needs", "source", "source", "needs"]
-    why = tasks.show(office.desk, "d")["task"]["hold"]
+    why = listing.show(office.context, "d")["task"]["hold"]
+    assert why is not None
     assert (why["code"], why["reason"]) == ("source", "its source holds it: blocked by gt-7")
     again = bring(office, *items)
     assert (again["unchanged"], again["held"]) == (list("abcde"), answer["held"])
@@ -314,7 +318,7 @@ def test_a_parent_is_an_item_or_a_task(office):
 
 def test_field_by_field_the_one_who_changed_it_wins(office):
     bring(office, item("a", prompt="one", priority=5, locks=["x"]))
-    tasks.edit(office.desk, ["a"], {"prompt": "ours"})
+    tasks.edit(office.context, ["a"], {"prompt": "ours"})
     changed = item("a", prompt="theirs", priority=6, title="New", labels=["gpu"])
     answer = bring(office, changed)
     assert answer["changed"] == [{"id": "a", "fields": ["labels", "locks", "priority", "title"]}]
@@ -322,7 +326,7 @@ def test_field_by_field_the_one_who_changed_it_wins(office):
     now = task(office, "a")
     assert (now.prompt, now.priority, now.title, now.locks) == ("ours", 6, "New", ())
     assert now.labels == ("gpu",)
-    tasks.edit(office.desk, ["a"], {"prompt": "theirs"})
+    tasks.edit(office.context, ["a"], {"prompt": "theirs"})
     assert bring(office, changed)["unchanged"] == ["a"]
 
 
@@ -390,7 +394,7 @@ def test_a_queue_that_is_too_deep_defers_all(office):
 
 def test_events_say_where_a_task_came_from(office):
     bring(office, item("a"))
-    with office.desk.store.read() as reading:
+    with office.context.store.read() as reading:
         events = [(event.kind, event.data.get("source")) for event in reading.events()]
     assert events == [("added", "list"), ("imported", "list")]
 
@@ -405,8 +409,8 @@ def test_a_source_is_known_by_its_absolute_path(tmp_path, monkeypatch):
 
 def test_what_is_remembered_can_be_asked(office):
     bring(office, item("a b"))
-    with office.desk.store.read() as reading:
-        assert seen(reading, source_key("list", WHERE))["a b"]["task"] == "a-b"
+    with office.context.store.read() as reading:
+        assert live_entries(reading, source_key("list", WHERE))["a b"]["task"] == "a-b"
 
 
 def test_agent_and_pool_follow_what_the_source_says(office):

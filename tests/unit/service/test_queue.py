@@ -7,14 +7,17 @@ import pytest
 from fairlane.model.errors import Invalid, NotFound, Refused
 from fairlane.model.instant import MINUTE
 from fairlane.service import projects, queue, tasks
+from fairlane.service.groups import add_group
+from fairlane.service.reports import listing
 from fairlane.service.reports.status import status
+from tests.unit.contexts import hold_code
 
 
 def test_a_pause_is_durable_with_who_and_when_and_twice_is_once(office):
     office.add({"id": "a"})
-    first = queue.pause(office.desk, "all", "lunch")
+    first = queue.pause(office.context, "all", "lunch")
     office.wait(MINUTE)
-    second = queue.pause(office.desk, "all", "dinner")
+    second = queue.pause(office.context, "all", "dinner")
     assert first == {
         "schema": "fairlane/1",
         "changed": True,
@@ -25,13 +28,13 @@ def test_a_pause_is_durable_with_who_and_when_and_twice_is_once(office):
     }
     assert second == first | {"changed": False}
     assert office.lease() == []
-    assert queue.resume(office.desk) == {
+    assert queue.resume(office.context) == {
         "schema": "fairlane/1",
         "changed": True,
         "scope": "all",
         "paused": [],
     }
-    assert queue.resume(office.desk)["changed"] is False
+    assert queue.resume(office.context)["changed"] is False
     assert len(office.lease()) == 1
 
 
@@ -39,14 +42,14 @@ def test_a_pause_is_durable_with_who_and_when_and_twice_is_once(office):
     "scope", ["project:web", "kind:review", "pool:anthropic", "group:g", "task:a"]
 )
 def test_every_scope_holds_its_tasks_alone(office, scope):
-    projects.add_project(office.desk, "web")
+    projects.add_project(office.context, "web")
     task = {"id": "a", "project": "web", "kind": "review", "agent": "claude", "group": "g"}
     office.add(task, {"id": "b", "agent": "codex"})
-    queue.pause(office.desk, scope)
-    assert tasks.show(office.desk, "a")["hold"]["code"] == "paused"
+    queue.pause(office.context, scope)
+    assert hold_code(listing.show(office.context, "a")) == "paused"
     assert [lease["task"] for lease in office.lease()] == ["b"]
-    assert status(office.desk)["paused"][0]["scope"] == scope
-    queue.resume(office.desk, scope)
+    assert status(office.context)["paused"][0]["scope"] == scope
+    queue.resume(office.context, scope)
     assert [lease["task"] for lease in office.lease()] == ["a"]
 
 
@@ -65,38 +68,38 @@ def test_every_scope_holds_its_tasks_alone(office, scope):
 )
 @pytest.mark.parametrize("verb", [queue.pause, queue.resume, queue.clear])
 def test_a_scope_that_names_nothing_is_refused(office, verb, scope, error, said, hint):
-    projects.add_project(office.desk, "web")
+    projects.add_project(office.context, "web")
     with pytest.raises(error) as refused:
-        verb(office.desk, scope)
+        verb(office.context, scope)
     assert refused.value.message == said
     assert hint in refused.value.hint
 
 
 def test_pausing_works_beside_a_broken_policy(office):
     office.policy("nonsense = 1")
-    assert queue.pause(office.desk)["changed"] is True
+    assert queue.pause(office.context)["changed"] is True
 
 
 def test_resuming_a_project_opens_it_again(office):
-    projects.add_project(office.desk, "web", {"status": "paused"})
-    assert queue.resume(office.desk, "project:web")["changed"] is True
-    assert projects.show_project(office.desk, "web")["project"]["status"] == "active"
+    projects.add_project(office.context, "web", {"status": "paused"})
+    assert queue.resume(office.context, "project:web")["changed"] is True
+    assert projects.show_project(office.context, "web")["project"]["status"] == "active"
 
 
 def test_a_task_that_is_over_cannot_be_paused_and_its_pause_is_not_told(office):
     office.add({"id": "a"}, {"id": "b"})
-    queue.pause(office.desk, "task:a")
-    tasks.cancel(office.desk, ["a"])
-    assert status(office.desk)["paused"] == []
+    queue.pause(office.context, "task:a")
+    tasks.cancel(office.context, ["a"])
+    assert status(office.context)["paused"] == []
     with pytest.raises(Refused, match="a is canceled"):
-        queue.pause(office.desk, "task:a")
+        queue.pause(office.context, "task:a")
 
 
 def test_clear_says_what_first_and_then_cancels(office):
-    projects.add_project(office.desk, "web")
+    projects.add_project(office.context, "web")
     office.add({"id": "run"}, {"id": "a", "project": "web"}, {"id": "b", "kind": "review"})
     office.lease(1)
-    asked = queue.clear(office.desk, dry_run=True)
+    asked = queue.clear(office.context, dry_run=True)
     assert asked == {
         "schema": "fairlane/1",
         "scope": "all",
@@ -107,9 +110,9 @@ def test_clear_says_what_first_and_then_cancels(office):
         "by_project": {"default": 1, "web": 1},
     }
     assert office.status_of("run", "a", "b") == ["leased", "queued", "queued"]
-    assert queue.clear(office.desk) == asked | {"dry_run": False}
+    assert queue.clear(office.context) == asked | {"dry_run": False}
     assert office.status_of("run", "a", "b") == ["leased", "canceled", "canceled"]
-    assert tasks.show(office.desk, "a")["task"]["reason"] == "cleared"
+    assert listing.show(office.context, "a")["task"]["reason"] == "cleared"
 
 
 @pytest.mark.parametrize(
@@ -123,26 +126,26 @@ def test_clear_says_what_first_and_then_cancels(office):
     ],
 )
 def test_clear_a_scope(office, scope, gone):
-    projects.add_project(office.desk, "web", {"agent": "codex"})
-    projects.set_project(office.desk, "default", {"agent": "codex"})
-    projects.add_group(office.desk, "top")
-    projects.add_group(office.desk, "under", parent="top")
+    projects.add_project(office.context, "web", {"agent": "codex"})
+    projects.set_project(office.context, "default", {"agent": "codex"})
+    add_group(office.context, "top")
+    add_group(office.context, "under", parent="top")
     office.add({"id": "a", "project": "web"}, {"id": "b", "kind": "review"})
     office.add({"id": "c", "group": "top"}, {"id": "d", "group": "under"})
     office.add({"id": "e", "agent": "claude"}, {"id": "f"})
-    assert queue.clear(office.desk, scope)["tasks"] == gone
+    assert queue.clear(office.context, scope)["tasks"] == gone
 
 
 def test_clear_takes_what_waits_too_and_cancels_once(office):
     office.policy('readiness.upstream = "cancel"')
     office.add({"id": "a"}, {"id": "b", "needs": ["a"]}, {"id": "c", "needs": ["b"]})
-    assert queue.clear(office.desk)["count"] == 3
-    kinds = [event["kind"] for event in tasks.show(office.desk, "c")["events"]]
+    assert queue.clear(office.context)["count"] == 3
+    kinds = [event["kind"] for event in listing.show(office.context, "c")["events"]]
     assert kinds == ["added", "canceled"]
 
 
 def test_many_are_cleared_page_by_page(office):
     office.add(*({} for _ in range(2_500)))
-    answer = queue.clear(office.desk)
+    answer = queue.clear(office.context)
     assert (answer["count"], len(answer["tasks"])) == (2_500, 1_000)
-    assert status(office.desk)["queued"]["total"] == 0
+    assert status(office.context)["queued"]["total"] == 0

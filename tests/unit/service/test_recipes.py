@@ -11,19 +11,19 @@ import pytest
 from fairlane.cli.queue.add import RECIPES
 from fairlane.intake import recipes
 from fairlane.model.errors import FairlaneError, Invalid
-from fairlane.service import projects
-from fairlane.service.grouping.recipes import add_recipe
-from fairlane.service.operations import calls
+from fairlane.model.project import Group
+from fairlane.service import projects, tasks
+from fairlane.service.groups import add_group, add_recipe
 from tests.acceptance.commands import ROOT
 
 
 def add(office, recipe: str, **given: Any) -> list[str]:
-    found = add_recipe(office.desk, recipe, [{"prompt": "Log in with a passkey"} | given])
+    found = add_recipe(office.context, recipe, [{"prompt": "Log in with a passkey"} | given])
     return [row["id"] for row in found["tasks"]]
 
 
 def task(office, name: str):
-    with office.desk.store.read() as reading:
+    with office.context.store.read() as reading:
         return reading.task(name)
 
 
@@ -41,25 +41,25 @@ def test_full_is_research_plan_implement_review(office):
     assert {(step.group, step.priority) for step in steps} == {("t1", 20)}
     assert steps[0].title == "research: Log in with a passkey"
     assert steps[0].meta == {"recipe": "full", "step": "research"}
-    folder = office.desk.home / "artifacts"
+    folder = office.context.home / "artifacts"
     assert f"{folder}/t1-research/research.md" in steps[1].prompt
     assert "branch fairlane/t1-implement," in steps[3].prompt
     assert all("Log in with a passkey" in step.prompt for step in steps)
-    with office.desk.store.read() as reading:
-        assert reading.groups()["t1"].title == "Log in with a passkey"
+    with office.context.store.read() as reading:
+        assert reading.table(Group)["t1"].title == "Log in with a passkey"
     assert add(office, "fix") == ["t2-implement", "t2-review"]
 
 
 def test_an_id_of_its_own_is_known_again(office):
     assert add(office, "fix", id="login") == ["login-implement", "login-review"]
-    again = add_recipe(office.desk, "fix", [{"id": "login", "prompt": "Something else"}])
+    again = add_recipe(office.context, "fix", [{"id": "login", "prompt": "Something else"}])
     assert [row["created"] for row in again["tasks"]] == [False, False]
     assert "passkey" in task(office, "login-implement").prompt
 
 
 def test_what_is_given_reaches_every_step_and_needs_the_first_ones(office):
     office.add({"id": "before"}, {"id": "t1"})
-    projects.add_group(office.desk, "epic")
+    add_group(office.context, "epic")
     names = add(office, "best-of-two", group="epic", needs=["before"], agent="codex")
     assert names == ["t2-first", "t2-second", "t2-choose"]  # t1 is taken
     assert [task(office, name).needs for name in names] == [
@@ -69,22 +69,22 @@ def test_what_is_given_reaches_every_step_and_needs_the_first_ones(office):
 
 
 def test_a_dry_run_leaves_no_trace(office):
-    dry = add_recipe(office.desk, "full", [{"prompt": "x"}], dry_run=True)
+    dry = add_recipe(office.context, "full", [{"prompt": "x"}], dry_run=True)
     assert (dry.pop("dry_run"), office.count()) == (True, 0)
-    assert add_recipe(office.desk, "full", [{"prompt": "x"}]) == dry
+    assert add_recipe(office.context, "full", [{"prompt": "x"}]) == dry
     assert (dry["recipe"], dry["group"]) == ("full", "t1")
 
 
 def test_the_homes_recipe_goes_before_the_repositorys_and_that_before_ours(office, tmp_path):
     repo = tmp_path / "repo"
     repo.mkdir()
-    projects.add_project(office.desk, "web", {"repo": str(repo), "prefix": "web-"})
+    projects.add_project(office.context, "web", {"repo": str(repo), "prefix": "web-"})
     step = '[[step]]\nname = "{}"\nprompt = "{{prompt}}"\n'
     write(repo / ".fairlane" / "recipes", "fix", step.format("there"))
     assert add(office, "fix", project="web") == ["t1-there"]
     assert add(office, "fix", id="web-1") == ["web-1-there"]
     assert add(office, "fix") == ["t2-implement", "t2-review"]
-    write(office.desk.home / "recipes", "fix", step.format("here"))
+    write(office.context.home / "recipes", "fix", step.format("here"))
     assert add(office, "fix", project="web") == ["t3-here"]
 
 
@@ -113,7 +113,7 @@ STEP = '[[step]]\nname = "a"\nprompt = "{prompt}"\n'
     ],
 )
 def test_a_bad_recipe_is_refused_by_name(office, text, message, hint):
-    write(office.desk.home / "recipes", "r", text)
+    write(office.context.home / "recipes", "r", text)
     with pytest.raises(Invalid) as refused:
         add(office, "r")
     assert message in refused.value.message
@@ -127,7 +127,7 @@ def test_placeholders(office):
         + '[[step]]\nname = "b"\nneeds = []\n'
         + 'prompt = "{{keep}} {title} {id} {previous} {previous.branch} {a.id}: {prompt}"\n'
     )
-    write(office.desk.home / "recipes", "r", text)
+    write(office.context.home / "recipes", "r", text)
     add(office, "r", id="x", prompt="Use {braces}\nand more", title="T")
     assert task(office, "x-b").prompt == (
         "{keep} T x-b x-a fairlane/x-a x-a: Use {braces}\nand more"
@@ -155,15 +155,15 @@ def test_what_does_not_fit_changes_nothing(office, recipe, given, message, hint)
 
 def test_a_recipe_is_for_one_prompt(office):
     with pytest.raises(Invalid, match="a recipe is for one prompt, not 2"):
-        calls.add(office.desk, [{"prompt": "a"}, {"prompt": "b"}], recipe="fix")
+        tasks.add(office.context, [{"prompt": "a"}, {"prompt": "b"}], recipe="fix")
 
 
 def test_what_a_caller_says_beside_the_prompt_counts_too(office):
-    projects.add_project(office.desk, "web")
-    told = calls.add(
-        office.desk, [{"prompt": "a"}], recipe="fix", defaults={"project": "web"}, group="g"
+    projects.add_project(office.context, "web")
+    told = tasks.add(
+        office.context, [{"prompt": "a"}], recipe="fix", defaults={"project": "web"}, group="g"
     )
-    assert told["group"] == "g"
+    assert told.get("group") == "g"
     assert {task(office, row["id"]).project for row in told["tasks"]} == {"web"}
     assert {task(office, row["id"]).group for row in told["tasks"]} == {"g"}
 

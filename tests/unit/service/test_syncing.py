@@ -11,10 +11,11 @@ import pytest
 
 from fairlane.model.errors import Invalid, NotFound
 from fairlane.model.instant import MINUTE
-from fairlane.service import leases, tasks, whys
-from fairlane.service.reports import status
-from fairlane.service.sourcing import syncing
-from tests.unit.desks import TestDesk
+from fairlane.service import explain
+from fairlane.service.reports import listing, status
+from fairlane.service.sync import syncing
+from tests import holder
+from tests.unit.contexts import TestContext
 
 
 class Backlog:
@@ -23,14 +24,14 @@ class Backlog:
     def __init__(self, home: Path, *rules: dict[str, Any]) -> None:
         self.file = home / "tasks.jsonl"
         rules = rules or ({"type": "jsonl", "path": "tasks.jsonl"},)
-        self.office = TestDesk(home, {"source": list(rules)})
+        self.office = TestContext(home, {"source": list(rules)})
 
     def has(self, *rows: dict[str, Any]) -> None:
         lines = [json.dumps({"prompt": "go", "agent": "shell"} | row) for row in rows]
         self.file.write_text("".join(f"{line}\n" for line in lines))
 
-    def sync(self, **wish: Any) -> dict[str, Any]:
-        return syncing.sync(self.office.desk, **wish)
+    def sync(self, **wish: Any) -> Any:
+        return syncing.sync(self.office.context, **wish)
 
     def row(self, **wish: Any) -> dict[str, Any]:
         (row,) = self.sync(**wish)["sources"]
@@ -38,11 +39,11 @@ class Backlog:
         return found
 
     def statuses(self) -> dict[str, str]:
-        rows = tasks.list_tasks(self.office.desk)["tasks"]
+        rows = listing.list_tasks(self.office.context)["tasks"]
         return {row["id"]: row["status"] for row in rows}
 
     def events(self) -> list[str]:
-        with self.office.desk.store.read() as reading:
+        with self.office.context.store.read() as reading:
             return [each.kind for each in reading.events() if each.kind.startswith("source")]
 
 
@@ -58,13 +59,13 @@ def names(rows: list[dict[str, Any]]) -> list[str]:
 def test_a_closed_or_removed_item_cancels_what_has_not_started(backlog: Backlog) -> None:
     backlog.has({"id": "a"}, {"id": "b"}, {"id": "c"}, {"id": "d"})
     assert names(backlog.row()["created"]) == ["a", "b", "c", "d"]
-    taken = leases.lease(backlog.office.desk, 1, "w", ())["leases"][0]["task"]
+    taken = holder.lease(backlog.office.context, 1, "w", ())["leases"][0]["task"]
     assert taken == "a"
     backlog.has({"id": "b", "status": "done"}, {"id": "d"})
     row = backlog.row()
     assert names(row["canceled"]) == ["b", "c"]
     assert names(row["conflicts"]) == ["a"]  # it runs: a person decides
-    (shown,) = status.status(backlog.office.desk)["warnings"]
+    (shown,) = status.status(backlog.office.context)["warnings"]
     assert shown["message"].endswith("a: gone from jsonl, but it has started (it is leased)")
     assert backlog.statuses() == {"a": "leased", "b": "canceled", "c": "canceled", "d": "queued"}
     assert backlog.row()["canceled"] == []
@@ -75,8 +76,8 @@ def test_a_dry_run_shows_what_follows_and_leaves_no_trace(backlog: Backlog) -> N
     before = backlog.row(dry_run=True)
     assert names(before["created"]) == ["a"]
     assert backlog.statuses() == {}
-    assert syncing.configured(backlog.office.desk)[0].key.endswith("tasks.jsonl")
-    with backlog.office.desk.store.read() as reading:
+    assert syncing.configured(backlog.office.context)[0].key.endswith("tasks.jsonl")
+    with backlog.office.context.store.read() as reading:
         assert reading.version() == 0
     assert names(backlog.row()["created"]) == ["a"]
 
@@ -91,14 +92,14 @@ def test_a_source_that_cannot_be_asked_changes_nothing_and_is_a_warning(backlog:
     text = f"source jsonl {path} cannot be asked: {path}: cannot be read: No such file or directory"
     assert document["warnings"] == [text]
     assert backlog.statuses() == {"a": "queued"}
-    shown = status.status(backlog.office.desk)["warnings"]
+    shown = status.status(backlog.office.context)["warnings"]
     assert shown == [{"code": "source", "message": f"{text} (2026-01-30T12:00:00Z)"}]
     backlog.sync()
     assert backlog.events() == ["source_failed"]  # once
     backlog.has({"id": "a"})
     assert backlog.sync()["warnings"] == []
     assert backlog.events() == ["source_failed", "source_healthy"]
-    assert status.status(backlog.office.desk)["warnings"] == []
+    assert status.status(backlog.office.context)["warnings"] == []
 
 
 def test_what_a_source_calls_blocked_waits_until_it_is_free(tmp_path: Path) -> None:
@@ -112,12 +113,12 @@ def test_what_a_source_calls_blocked_waits_until_it_is_free(tmp_path: Path) -> N
     has(status="parked", parkedReason="waits for legal")
     row = backlog.row()
     assert row["held"] == [{"id": "q-1", "reason": "parked: waits for legal"}]
-    (hold,) = whys.why(backlog.office.desk, "q-1")["holds"]
+    (hold,) = explain.why(backlog.office.context, "q-1")["holds"]
     assert hold["code"] == "source"
     assert "waits for legal" in hold["reason"]
     has()
     assert names(backlog.row()["changed"]) == ["q-1"]
-    assert whys.why(backlog.office.desk, "q-1")["holds"] == []
+    assert explain.why(backlog.office.context, "q-1")["holds"] == []
 
 
 def test_one_source_is_named_by_its_type_or_path(tmp_path: Path) -> None:
@@ -134,11 +135,11 @@ def test_one_source_is_named_by_its_type_or_path(tmp_path: Path) -> None:
 
 
 def test_nothing_is_configured(tmp_path: Path) -> None:
-    office = TestDesk(tmp_path)
-    document = syncing.sync(office.desk)
+    office = TestContext(tmp_path)
+    document = syncing.sync(office.context)
     assert document == {"schema": "fairlane/1", "dry_run": False, "sources": [], "warnings": []}
     with pytest.raises(NotFound) as caught:
-        syncing.sync(office.desk, "cards")
+        syncing.sync(office.context, "cards")
     assert caught.value.hint == "Add a [[source]] to fairlane.toml in the home folder."
 
 
@@ -199,7 +200,7 @@ def test_what_cannot_be_told_is_a_warning(backlog: Backlog) -> None:
 
 def test_the_same_result_is_noted_once_a_minute(backlog: Backlog) -> None:
     def version() -> int:
-        with backlog.office.desk.store.read() as reading:
+        with backlog.office.context.store.read() as reading:
             return reading.version()
 
     backlog.has({"id": "a"})
@@ -223,7 +224,7 @@ def test_a_broken_record_that_may_be_any_item_keeps_all_that_is_missing(backlog:
     reason = "not in jsonl, unless tasks.jsonl:2 is it: mend that"
     assert row["conflicts"] == [{"id": "b", "reason": reason}]
     assert backlog.statuses() == {"a": "queued", "b": "queued"}
-    (shown,) = status.status(backlog.office.desk)["warnings"]
+    (shown,) = status.status(backlog.office.context)["warnings"]
     assert shown["message"] == f"source jsonl {backlog.file}: b: {reason}"
     backlog.has({"id": "a"})
     assert names(backlog.row()["canceled"]) == ["b"]

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from fairlane.engine.end_attempt import Report
 from fairlane.model.errors import FairlaneError
-from fairlane.service import leases
-from fairlane.service.ending import Report
-from fairlane.service.operations import together
+from fairlane.service import pull
 from fairlane.service.queue import pause
-from tests.unit.desks import TestDesk
+from tests import holder
+from tests.unit.contexts import TestContext
 
 SITUATIONS = {
     "plenty": ("", 10, None),
@@ -26,14 +26,14 @@ SITUATIONS = {
 }
 
 
-def prepared(home: Path, policy: str, tasks: int, paused: str | None) -> TestDesk:
+def prepared(home: Path, policy: str, tasks: int, paused: str | None) -> TestContext:
     home.mkdir()
-    found = TestDesk(home)
+    found = TestContext(home)
     found.policy(f'preset = "balanced"\n{policy}')
     if tasks:
         found.add(*({"prompt": f"do {number}"} for number in range(tasks)))
     if paused:
-        pause(found.desk, paused)
+        pause(found.context, paused)
     return found
 
 
@@ -44,11 +44,11 @@ def test_requests_that_came_together_are_answered_as_one_after_the_other(
 ) -> None:
     first = prepared(tmp_path / "one", *SITUATIONS[situation])
     second = prepared(tmp_path / "all", *SITUATIONS[situation])
-    alone = [leases.lease(first.desk, limit, "box", ()) for limit in limits]
-    assert together.lease_each(second.desk, limits, "box", ()) == alone
+    alone = [holder.lease(first.context, limit, "box", ()) for limit in limits]
+    assert pull.lease_batch(second.context, limits, "box", ()) == alone
 
 
-def ends(answers: list[dict[str, Any] | FairlaneError]) -> list[str]:
+def ends(answers: list[Any]) -> list[str]:
     return [
         each.error_code if isinstance(each, FairlaneError) else each.get("code", each["status"])
         for each in answers
@@ -62,6 +62,6 @@ def test_results_that_came_together_have_answers_of_their_own(tmp_path: Path) ->
     told = [
         (lease, Report((0, 7, 0, 0))) for lease in (mine[0], "nobody", mine[1], mine[0], mine[3])
     ]
-    answers = leases.complete_each(world.desk, told)
+    answers = pull.finish_each(world.context, told)
     assert ends(answers) == ["done", "unknown_lease", "done", "already_done", "lease_ended"]
     assert world.status_of("t1", "t2", "t3", "t4") == ["done", "done", "leased", "queued"]

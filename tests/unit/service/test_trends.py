@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from fairlane.model.instant import HOUR, MINUTE, SECOND, show_instant
+from fairlane.engine.snapshot import preview
+from fairlane.model.instant import HOUR, MINUTE, SECOND, Instant, show_instant
 from fairlane.service import projects, queue
-from fairlane.service.looking import preview
-from fairlane.service.reports import timeline, trends, upcoming
-from fairlane.service.reports.shares import share_rows
-from tests.unit.desks import NOON
+from fairlane.service.reports import timeline
+from fairlane.service.reports.stats import share_rows
+from tests.unit.contexts import NOON
 
 
-def next_up(office, most: int = 7) -> list[dict[str, object]]:
-    with office.desk.store.read() as reading:
-        snapshot, plan, policy = preview(office.desk, reading)
-        return upcoming.upcoming(reading, snapshot, plan, policy, most)
+def bars(office, since: Instant):
+    with office.context.store.read() as reading:
+        return timeline.bars_since(reading, since, office.context.now())
+
+
+def buckets(office, since: Instant):
+    with office.context.store.read() as reading:
+        return timeline.buckets(reading, office.context.policy(), since, office.context.now())
+
+
+def next_up(office, most: int = 7) -> list[timeline.UpcomingDocument]:
+    with office.context.store.read() as reading:
+        snapshot, plan, policy = preview(office.context, reading)
+        return timeline.upcoming(reading, snapshot, plan, policy, most)
 
 
 def test_what_is_next_is_told_though_every_slot_is_taken(office):
@@ -39,7 +49,7 @@ def test_what_is_held_by_another_rule_is_not_next(office):
     office.add({"id": "a", "kind": "review"}, {"id": "b", "kind": "review"}, {"id": "c"})
     assert office.lease(1)[0]["task"] == "c"
     assert [each["task"] for each in next_up(office)] == ["a"]  # b waits for it
-    queue.pause(office.desk, "all")
+    queue.pause(office.context, "all")
     assert next_up(office) == []
 
 
@@ -67,20 +77,20 @@ def test_attempts_stand_in_rows_that_do_not_overlap(office):
     office.lease(1)
     office.wait(MINUTE)
     office.fail(second["lease"])
-    found = timeline.timeline(office.desk)
-    assert [(bar["task"], bar["row"]) for bar in found["bars"]] == [("a", 0), ("b", 1), ("c", 0)]
-    assert [bar["outcome"] for bar in found["bars"]] == ["succeeded", "failed", None]
-    assert (found["rows"], found["left_out"]) == (2, False)
-    assert found["bars"][0]["from"] == show_instant(NOON)
-    assert found["bars"][0]["to"] == show_instant(NOON + MINUTE)
+    found, left_out = bars(office, NOON - HOUR)
+    assert [(bar["task"], bar["row"]) for bar in found] == [("a", 0), ("b", 1), ("c", 0)]
+    assert [bar["outcome"] for bar in found] == ["succeeded", "failed", None]
+    assert not left_out
+    assert found[0]["from"] == show_instant(NOON)
+    assert found[0]["to"] == show_instant(NOON + MINUTE)
 
 
 def test_what_ended_before_the_window_is_left_out_of_it(office):
     office.add({"id": "a"})
     office.finish(office.lease(1)[0]["lease"])
     office.wait(2 * HOUR)
-    assert timeline.timeline(office.desk)["bars"] == []
-    assert len(timeline.timeline(office.desk, NOON - HOUR)["bars"]) == 1
+    assert bars(office, NOON + HOUR) == ([], False)
+    assert len(bars(office, NOON - HOUR)[0]) == 1
 
 
 def test_no_more_attempts_are_read_than_the_bound(office):
@@ -89,17 +99,17 @@ def test_no_more_attempts_are_read_than_the_bound(office):
     for lease in office.lease(9):
         office.wait(SECOND)
         office.finish(lease["lease"])
-    with office.desk.store.read() as reading:
-        bars, left_out = timeline.bars_since(reading, NOON, office.desk.now(), most=4)
-    assert len(bars) == 4
+    with office.context.store.read() as reading:
+        found, left_out = timeline.bars_since(reading, NOON, office.context.now(), most=4)
+    assert len(found) == 4
     assert left_out
 
 
 @pytest.mark.parametrize(("back", "step"), [(MINUTE, 5), (10 * MINUTE, 20), (6 * HOUR, 900)])
 def test_buckets_have_lengths_that_people_count_in(office, back, step):
-    found = trends.trends(office.desk, NOON - back)
+    found = buckets(office, NOON - back)
     assert found["step_seconds"] == step
-    assert len(found["buckets"]) <= trends.POINTS + 2
+    assert len(found["buckets"]) <= timeline.POINTS + 2
 
 
 @pytest.mark.parametrize("back", [2 * MINUTE, 2 * HOUR])
@@ -110,7 +120,7 @@ def test_completions_and_waits_are_told_where_they_happened(office, back):
     office.finish(office.lease(1)[0]["lease"], 70)
     office.wait(30 * SECOND)
     office.lease(1)
-    found = trends.trends(office.desk, NOON - back)
+    found = buckets(office, NOON - back)
     assert sum(row["completions"] for row in found["buckets"]) == 1
     assert sum(row["starts"] for row in found["buckets"]) == 2
     assert sum(row["tokens"] for row in found["buckets"]) == 70
@@ -120,13 +130,13 @@ def test_completions_and_waits_are_told_where_they_happened(office, back):
 
 
 def test_shares_stand_beside_what_weights_ask_for(office):
-    projects.add_project(office.desk, "web", {"weight": 3})
-    projects.add_project(office.desk, "api")
+    projects.add_project(office.context, "web", {"weight": 3})
+    projects.add_project(office.context, "api")
     office.add({"id": "a", "project": "web"}, {"id": "b", "project": "api"})
     for lease, tokens in zip(office.lease(2), (900, 100), strict=True):
         office.finish(lease["lease"], tokens)
-    with office.desk.store.read() as reading:
-        rows = share_rows(reading, office.desk.policy(), office.desk.now())
+    with office.context.store.read() as reading:
+        rows = share_rows(reading, office.context.policy(), office.context.now())
     told = {row["project"]: (row["weight"], row["tokens"], row["share"]) for row in rows}
     assert set(told) == {"web", "api"}
     assert sum(share for _, _, share in told.values()) == 1.0

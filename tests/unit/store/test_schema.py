@@ -8,18 +8,18 @@ from fnmatch import fnmatch
 
 import pytest
 
-from fairlane.model.lane import LaneKey
-from fairlane.model.task import Status
+from fairlane.model.task import LaneKey, Status
 from fairlane.store.base import Filter
+from fairlane.store.sql.reading import SqlReading
 from fairlane.store.sqlite import migrate
-from fairlane.store.sqlite.queries import HERE, migrations, queries
-from fairlane.store.sqlite.reading import SqliteReading
+from fairlane.store.sqlite.migrate import HERE, migrations
+from fairlane.store.sqlite.store import statements
 
 #: Every table whose rows grow with the work; nothing that is asked often reads all of one.
 GROWS = ("tasks", "attempts", "events", "decisions", "needs", "usage")
 #: Once a day, and it is about everything that is old.
 RARE = "compact_*"
-NAMED = re.compile(r"""_(?:rows?|do|do_many)\(\s*f?"([^"]+)"|_queries\[f?"([^"]+)"\]""")
+NAMED = re.compile(r"""_(?:rows?|do|do_many)\(\s*f?"([^"]+)"|_statements\[f?"([^"]+)"\]""")
 CHOSEN = re.compile(r"""\("(\w+)" if .* else "(\w+)"\)""")
 
 
@@ -39,6 +39,7 @@ def schema(connection: sqlite3.Connection) -> dict[str, str]:
 
 def plain(sql: str | None) -> str:
     text = " ".join(re.sub(r"--[^\n]*", "", sql or "").split())
+    text = re.sub(r'^CREATE TABLE "(\w+)"', r"CREATE TABLE \1", text)  # SQLite quotes a new name
     return re.sub(r" (?=[,)])", "", text)  # where a column was added, SQLite has its own spaces
 
 
@@ -58,24 +59,24 @@ def test_migrations_are_numbered_without_gaps(connection):
 
 def test_every_statement_of_a_migration_is_found():
     for _, name, text in migrations():
-        found = " ".join(plain(each) for each in migrate.statements(text))
-        assert found == plain(text), name
+        joined = " ".join(plain(each) for each in migrate.statements(text))
+        assert joined == plain(text), name
 
 
 def used() -> set[str]:
     """Names of statements in the code; a part that is filled in stands as `*`."""
-    found: set[str] = set()
+    names_used: set[str] = set()
     for file in ("reading.py", "writing.py"):
-        text = (HERE / file).read_text(encoding="utf-8")
+        text = (HERE.parent / "sql" / file).read_text(encoding="utf-8")
         names = [name for pair in NAMED.findall(text) for name in pair if name]
-        found |= {re.sub(r"\{[^}]*\}", "*", name) for name in names}
+        names_used |= {re.sub(r"\{[^}]*\}", "*", name) for name in names}
         for pair in CHOSEN.findall(text):
-            found |= {f"{name}{more}" for name in pair for more in ("", "_of_task")}
-    return found
+            names_used |= {f"{name}{more}" for name in pair for more in ("", "_of_task")}
+    return names_used
 
 
 def test_every_named_statement_is_used_and_every_used_one_is_there():
-    names, wanted = set(queries()), used()
+    names, wanted = set(statements()), used()
     assert [name for name in names if not any(fnmatch(name, each) for each in wanted)] == []
     assert [each for each in wanted if not any(fnmatch(name, each) for name in names)] == []
 
@@ -96,20 +97,20 @@ def reads_all(connection: sqlite3.Connection, statement: str) -> list[str]:
     if re.fullmatch(r"SELECT 1 FROM \w+ LIMIT 1", plain(statement)):
         return []  # the first row, whichever it is
     partial = {row[0] for row in connection.execute(PARTIAL)}
-    found = []
+    scans = []
     for step in steps(connection, statement):
         scan = re.match(r"SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?", step)
         if scan and scan[1] in GROWS and scan[2] not in partial:
-            found.append(step)
-    return found
+            scans.append(step)
+    return scans
 
 
 PARTIAL = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql LIKE '% WHERE %'"
 
 
-@pytest.mark.parametrize("name", [name for name in queries() if not fnmatch(name, RARE)])
+@pytest.mark.parametrize("name", [name for name in statements() if not fnmatch(name, RARE)])
 def test_no_statement_reads_a_whole_table(connection, name):
-    assert reads_all(connection, queries()[name]) == []
+    assert reads_all(connection, statements()[name]) == []
 
 
 def test_a_statement_that_reads_a_whole_table_is_found(connection):
@@ -131,7 +132,7 @@ def test_a_statement_that_reads_a_whole_table_is_found(connection):
 def test_a_listing_uses_the_index_of_what_is_asked(connection, which, index):
     seen: list[str] = []
     connection.set_trace_callback(seen.append)
-    SqliteReading(connection).listing(which)
+    SqlReading(connection, statements()).listing(which)
     connection.set_trace_callback(None)
     statement = next(each for each in seen if " FROM tasks WHERE seq" in each)
     assert f"INDEX {index}" in " ".join(steps(connection, statement))

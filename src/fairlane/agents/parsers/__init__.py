@@ -8,33 +8,20 @@ from typing import TYPE_CHECKING
 from fairlane.model.errors import Invalid, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fairlane.agents.contract import FinalRecord, Parser
-    from fairlane.lifecycle.usage import Tokens
+    from fairlane.agents.contract import Agent, Parser
+    from fairlane.model.project import Tokens
 
 SHIPPED = ("claude", "codex", "demo", "gemini", "opencode", "plain")
 
 
-def known_parsers() -> tuple[str, ...]:
-    """The parsers by name."""
-    return SHIPPED
-
-
-def parser_named(name: str) -> Callable[[Tokens | None], Parser]:
-    """What makes a parser for one attempt."""
-    made: Callable[[Tokens | None], Parser] = _class_of(name)
-    return made
-
-
-def final_records(name: str) -> tuple[FinalRecord, ...]:
-    """What the last record of a program looks like; empty: it prints none."""
-    found: tuple[FinalRecord, ...] = _class_of(name).FINAL
-    return found
-
-
-def _class_of(name: str):  # type: ignore[no-untyped-def]
+def parser_named(name: str) -> type[Parser]:
+    """The parser of this name; one is made for each attempt."""
     if name not in SHIPPED:
         raise Invalid(f"there is no parser {name!r}", did_you_mean(name, SHIPPED))
-    module = import_module(f"fairlane.agents.parsers.{name}")
-    return module.READER
+    parser: type[Parser] = import_module(f"fairlane.agents.parsers.{name}").READER
+    return parser
+
+
+def parser_for(agent: Agent, baseline: Tokens | None = None) -> Parser:
+    """A new parser for one attempt. `baseline`: what its session had used before."""
+    return parser_named(agent.parser)(baseline)

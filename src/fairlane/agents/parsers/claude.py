@@ -6,143 +6,123 @@ Usage is that of `modelUsage`, which counts subagents too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fairlane.agents.contract import Seen, Verdict
-from fairlane.agents.records import (
-    count,
-    micro_dollars,
-    micros,
-    one_line,
-    plus,
-    record,
-    session_id,
-    table,
-    text,
-    words,
-)
-from fairlane.agents.verdicts import NOT_LOGGED_IN, OUT_OF_CREDITS, by_error, unfinished
-from fairlane.agents.waits import bounded, epoch_instant, reset_in
-from fairlane.lifecycle.usage import Tokens
+from fairlane.agents import verdicts
+from fairlane.agents.contract import Facts, OutputLine, Verdict
+from fairlane.agents.parsers.base import RecordParser
+from fairlane.agents.records import count, micro_dollars, micros, one_line, plus, table, text, words
+from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from fairlane.model.instant import Instant, Micros
 
 _LOGGED_OUT = frozenset({"authentication_failed", "oauth_org_not_allowed"})
 _THROTTLED = frozenset({"rate_limit", "overloaded"})
 _STATUSES = frozenset({429, 529})
-#: Distinct answers whose usage is remembered; beyond, live totals stand still.
+#: Distinct answers whose usage is remembered; beyond, live totals do not grow.
 _MESSAGES_MAX = 100_000
 
 
-class ClaudeParser:
+class ClaudeParser(RecordParser):
     """Keeps what the verdict needs: the result, limits, errors, usage of each answer."""
 
-    FINAL = (("type", ("result",)),)
-
     def __init__(self, baseline: Tokens | None = None) -> None:
-        self.begun = False
-        self.session: str | None = None
-        self.model: str | None = None
-        self.result: dict[str, Any] | None = None
-        self.counted: Tokens | None = None
-        self.usd: int | None = None
+        super().__init__(baseline)
         self.answers: dict[str, Tokens] = {}
         self.sum = Tokens()
         self.error = ""  # of the last answer of the main thread
-        self.limit: dict[str, Any] = {}  # the last word on a window
+        self.limit: dict[str, object] = {}  # the last word on a window
         self.delay: Micros | None = None  # before the last try again after a throttle
-        self.said = ""
 
-    def line(self, text: str) -> Iterator[Seen]:
-        """What a record tells; what is no record is skipped."""
-        found = record(text)
-        if found is None:
-            return
-        self.begun = True
-        read = _READ.get(found.get("type") or "") if isinstance(found.get("type"), str) else None
-        if read is not None:
-            yield from read(self, found)
+    def read(self, kind: str, record: dict[str, object]) -> Iterator[OutputLine]:
+        """What a record of this type tells."""
+        readers = {
+            "system": self._system,
+            "assistant": self._assistant,
+            "rate_limit_event": self._limited,
+            "result": self._resulted,
+        }
+        return readers[kind](record) if kind in readers else iter(())
 
     def verdict(
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
     ) -> Verdict:
         """What the result says; without one the attempt did not end well."""
-        held: dict[str, Any] = {"session": self.session, "model": self.model, "usd": self.usd}
-        held |= {"tokens": self.counted or (self.sum if self.answers else None)}
-        held["summary"] = words(table(self.result).get("result")) or self.said
+        facts = self.facts()
+        facts["tokens"] = self.tokens or (self.sum if self.answers else None)
+        facts["summary"] = words(table(self.result).get("result")) or self.summary
         if self.result is None:
             if self._rejected():
                 detail = f"{self.limit.get('rateLimitType') or 'usage'} limit reached"
-                return Verdict(Outcome.THROTTLED, one_line(detail), **held, **self._until("", now))
-            return unfinished(exit_code, signal, stderr_tail, self.begun, **held)
+                return self._throttled(one_line(detail), "", now, facts)
+            return verdicts.unfinished(exit_code, signal, stderr_tail, self.begun, **facts)
         if self.result.get("is_error") is not True and self.result.get("subtype") == "success":
-            return Verdict(Outcome.SUCCEEDED, _denied(self.result), **held)
-        return self._failed(self.result, now, held)
+            return Verdict(Outcome.SUCCEEDED, _denied(self.result), **facts)
+        return self._failed(self.result, now, facts)
 
-    def _failed(self, result: Mapping[str, Any], now: Instant, held: dict[str, Any]) -> Verdict:
+    def _failed(self, result: Mapping[str, object], now: Instant, facts: Facts) -> Verdict:
         why = _error_text(result)
         detail, status = one_line(why), count(result.get("api_error_status"))
         if self.error in _LOGGED_OUT or status == 401:
-            return Verdict(Outcome.ENVIRONMENT, detail, pause=NOT_LOGGED_IN, **held)
+            return Verdict(Outcome.ENVIRONMENT, detail, pause=verdicts.NOT_LOGGED_IN, **facts)
         if self.error == "billing_error" or self.limit.get("errorCode") == "credits_required":
-            return Verdict(Outcome.ENVIRONMENT, detail, pause=OUT_OF_CREDITS, **held)
+            return Verdict(Outcome.ENVIRONMENT, detail, pause=verdicts.OUT_OF_CREDITS, **facts)
         if result.get("subtype") != "success":
-            return Verdict(Outcome.FAILED, detail, **held)
-        verdict = by_error(why, now, **held)
+            return Verdict(Outcome.FAILED, detail, **facts)
+        verdict = verdicts.by_error(why, now, **facts)
         if verdict.pause:
             return verdict
         refused = status in _STATUSES or self.error in _THROTTLED or self._rejected()
         if refused or verdict.outcome is Outcome.THROTTLED:
-            return Verdict(Outcome.THROTTLED, detail, **held, **self._until(why, now))
+            return self._throttled(detail, why, now, facts)
         return verdict
 
-    def _until(self, why: str, now: Instant) -> dict[str, Any]:
-        """When to come again: the window's end, else what the text says, else the last delay."""
+    def _throttled(self, detail: str, why: str, now: Instant, facts: Facts) -> Verdict:
+        """Retry at the window's end, else when the text says, else after the last delay."""
+        resets_at = None
         if self._rejected():
-            resets_at = bounded(epoch_instant(self.limit.get("resetsAt")), now)
-            if resets_at is not None:
-                return {"resets_at": resets_at}
-        resets_at = reset_in(why, now)
-        return {"resets_at": resets_at} if resets_at else {"retry_after": self.delay}
+            resets_at = verdicts.epoch_instant(self.limit.get("resetsAt"), now)
+        resets_at = resets_at or verdicts.reset_in(why, now)
+        wait = None if resets_at else self.delay
+        return Verdict(Outcome.THROTTLED, detail, retry_after=wait, resets_at=resets_at, **facts)
 
     def _rejected(self) -> bool:
         return self.limit.get("status") == "rejected"
 
-    def _system(self, found: Mapping[str, Any]) -> Iterator[Seen]:
-        if found.get("subtype") == "init":
-            self.session = session_id(found.get("session_id")) or self.session
-            self.model = one_line(found.get("model"), 100) or self.model
-            yield Seen("session", self.model or "", session=self.session)
-        elif found.get("subtype") == "api_retry":
-            delay = micros(count(found.get("retry_delay_ms")) / 1_000)
-            if found.get("error_status") in _STATUSES or found.get("error") in _THROTTLED:
+    def _system(self, record: Mapping[str, object]) -> Iterator[OutputLine]:
+        if record.get("subtype") == "init":
+            yield self.opened(record)
+        elif record.get("subtype") == "api_retry":
+            delay = micros(count(record.get("retry_delay_ms")) / 1_000)
+            status, error = count(record.get("error_status")), text(record.get("error"))
+            if status in _STATUSES or error in _THROTTLED:
                 self.delay = delay
-            why = one_line(found.get("error"), 60) or "error"
-            yield Seen("retry", f"{why}, again in {(delay or 0) / 1_000_000:g} s")
+            why = one_line(record.get("error"), 60) or "error"
+            yield OutputLine("retry", f"{why}, again in {(delay or 0) / 1_000_000:g} s")
 
-    def _assistant(self, found: Mapping[str, Any]) -> Iterator[Seen]:
-        message = table(found, "message")
-        main = found.get("parent_tool_use_id") is None
+    def _assistant(self, record: Mapping[str, object]) -> Iterator[OutputLine]:
+        message = table(record, "message")
+        main = record.get("parent_tool_use_id") is None
         if main:
-            self.error = one_line(found.get("error"), 60)
+            self.error = one_line(record.get("error"), 60)
         content = message.get("content")
         for block in content if isinstance(content, list) else ():
             yield from self._block(table(block), main)
         if self._count(message):
-            yield Seen("usage", tokens=self.sum)
+            yield OutputLine("usage", tokens=self.sum)
 
-    def _block(self, block: Mapping[str, Any], main: bool) -> Iterator[Seen]:
+    def _block(self, block: Mapping[str, object], main: bool) -> Iterator[OutputLine]:
         if block.get("type") == "text":
-            self.said = (words(block.get("text")) or self.said) if main else self.said
-            yield Seen("text", one_line(block.get("text")))
+            self.summary = (words(block.get("text")) or self.summary) if main else self.summary
+            yield OutputLine("text", one_line(block.get("text")))
         elif block.get("type") == "tool_use":
-            yield Seen("tool", one_line(block.get("name"), 100))
+            yield OutputLine("tool", one_line(block.get("name"), 100))
 
-    def _count(self, message: Mapping[str, Any]) -> bool:
+    def _count(self, message: Mapping[str, object]) -> bool:
         """Book the usage of an answer once; its output is only a guess until the result."""
         usage, name = table(message, "usage"), text(message.get("id"))
         if not usage or not name or name in self.answers or len(self.answers) >= _MESSAGES_MAX:
@@ -153,39 +133,33 @@ class ClaudeParser:
         self.sum = plus(self.sum, self.answers[name])
         return True
 
-    def _limited(self, found: Mapping[str, Any]) -> Iterator[Seen]:
-        self.limit = table(found, "rate_limit_info")
+    def _limited(self, record: Mapping[str, object]) -> Iterator[OutputLine]:
+        self.limit = table(record, "rate_limit_info")
         shown = (self.limit.get("rateLimitType"), self.limit.get("status"))
-        yield Seen("limit", " ".join(one_line(part, 40) for part in shown).strip())
+        yield OutputLine("limit", " ".join(one_line(part, 40) for part in shown).strip())
 
-    def _resulted(self, found: dict[str, Any]) -> Iterator[Seen]:
+    def _resulted(self, record: dict[str, object]) -> Iterator[OutputLine]:
         """A later result counts, unless it only follows up what ran in the background."""
-        follows_up = table(found, "origin").get("kind") == "task-notification"
+        follows_up = table(record, "origin").get("kind") == "task-notification"
         if self.result is None or not follows_up:
-            self.result = found
-        used = _of_models(table(found, "modelUsage")) or _tokens(table(found, "usage"), _SNAKE)
+            self.result = record
+        used = _of_models(table(record, "modelUsage")) or _tokens(table(record, "usage"), _SNAKE)
         if any(used):
-            self.counted = used
-        usd = micro_dollars(found.get("total_cost_usd"))
+            self.tokens = used
+        usd = micro_dollars(record.get("total_cost_usd"))
         self.usd = usd if usd is not None and (usd or self.usd is None) else self.usd
-        yield Seen("final", one_line(_error_text(found)), self.counted, self.usd)
+        yield OutputLine("final", one_line(_error_text(record)), self.tokens, self.usd)
 
 
-_READ: dict[str, Callable[[ClaudeParser, dict[str, Any]], Iterator[Seen]]] = {
-    "system": ClaudeParser._system,
-    "assistant": ClaudeParser._assistant,
-    "rate_limit_event": ClaudeParser._limited,
-    "result": ClaudeParser._resulted,
-}
 _SNAKE = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _CAMEL = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 
 
-def _tokens(usage: Mapping[str, Any], names: tuple[str, str, str, str]) -> Tokens:
+def _tokens(usage: Mapping[str, object], names: tuple[str, str, str, str]) -> Tokens:
     return Tokens(*(count(usage.get(name)) for name in names))
 
 
-def _of_models(models: Mapping[str, Any]) -> Tokens | None:
+def _of_models(models: Mapping[str, object]) -> Tokens | None:
     """The usage of all models together; None: it says nothing."""
     total = Tokens()
     for usage in models.values():
@@ -193,24 +167,24 @@ def _of_models(models: Mapping[str, Any]) -> Tokens | None:
     return total if any(total) else None
 
 
-def _denied(result: Mapping[str, Any]) -> str:
+def _denied(result: Mapping[str, object]) -> str:
     """Which tools it was not allowed to use: nobody was there to ask."""
     denials = result.get("permission_denials")
     if not isinstance(denials, list) or not denials:
         return ""
-    tools = sorted({one_line(table(each).get("tool_name"), 40) or "?" for each in denials})
+    tools = sorted({one_line(table(denial).get("tool_name"), 40) or "?" for denial in denials})
     return one_line(f"refused by permissions ({len(denials)}): {', '.join(tools)}")
 
 
-def _error_text(result: Mapping[str, Any]) -> str:
+def _error_text(result: Mapping[str, object]) -> str:
     """What a result says in words: its text, else its errors, else its subtype."""
     errors = result.get("errors")
-    listed = [text(each) for each in errors] if isinstance(errors, list) else []
+    listed = [text(error) for error in errors] if isinstance(errors, list) else []
     subtype = text(result.get("subtype"))
-    said = text(result.get("result")) or "; ".join(each for each in listed if each)
+    message = text(result.get("result")) or "; ".join(error for error in listed if error)
     if subtype in ("", "success"):
-        return said
-    return f"{subtype}: {said}" if said else subtype
+        return message
+    return f"{subtype}: {message}" if message else subtype
 
 
 READER = ClaudeParser

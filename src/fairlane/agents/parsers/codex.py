@@ -6,12 +6,13 @@ neither usage nor a code: the text of its error is all there is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fairlane.agents.contract import Seen, Verdict
-from fairlane.agents.records import count, one_line, record, session_id, table, words
+from fairlane.agents.contract import OutputLine, Verdict
+from fairlane.agents.parsers.base import RecordParser
+from fairlane.agents.records import count, one_line, parse_record, session_id, table, words
 from fairlane.agents.verdicts import by_error, unfinished
-from fairlane.lifecycle.usage import Tokens
+from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
 
 if TYPE_CHECKING:
@@ -29,89 +30,83 @@ _TOOLS = {
 }
 
 
-class CodexParser:
+class CodexParser(RecordParser):
     """Keeps the thread, how its turn ended, and its last words."""
 
     FINAL = (("type", ("turn.completed", "turn.failed")),)
 
     def __init__(self, baseline: Tokens | None = None) -> None:
-        self.baseline = baseline or Tokens()
-        self.begun = False
-        self.session: str | None = None
-        self.tokens: Tokens | None = None
+        super().__init__(baseline)
         self.ended: str | None = None  # the last turn's end
         self.error = ""  # the last error, while nothing has followed it
-        self.said = ""
 
-    def line(self, text: str) -> Iterator[Seen]:
+    def line(self, line: str) -> Iterator[OutputLine]:
         """What a record tells; what is no record is skipped."""
-        found = record(text)
-        kind = found.get("type") if found else None
-        if found is None or not isinstance(kind, str):
+        record = parse_record(line)
+        kind = record.get("type") if record else None
+        if record is None or not isinstance(kind, str):
             return
         self.begun = True
         if kind == "thread.started":
-            self.session = session_id(found.get("thread_id")) or self.session
-            yield Seen("session", session=self.session)
+            self.session = session_id(record.get("thread_id")) or self.session
+            yield OutputLine("session", session=self.session)
         elif kind == "error":
-            self.error = _message(found)
-            yield Seen("retry", one_line(self.error))
+            self.error = _message(record)
+            yield OutputLine("retry", one_line(self.error))
         elif kind.startswith("item."):
-            yield from self._item(kind, table(found, "item"))
+            yield from self._item(kind, table(record, "item"))
         elif kind in ("turn.started", "turn.completed", "turn.failed"):
-            yield from self._turn(kind, found)
+            yield from self._turn(kind, record)
 
     def verdict(
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
     ) -> Verdict:
         """How the turn ended; one that did not end was interrupted, or its error says why."""
-        held: dict[str, Any] = {
-            "tokens": self.tokens,
-            "session": self.session,
-            "summary": self.said,
-        }
+        facts = self.facts()
         if self.ended == "turn.completed":
-            return Verdict(Outcome.SUCCEEDED, **held)
+            return Verdict(Outcome.SUCCEEDED, **facts)
         if self.ended == "turn.failed" or (self.error and exit_code not in (None, 0)):
-            return by_error(self.error, now, **held)
-        return unfinished(exit_code, signal, stderr_tail, self.begun, **held)
+            return by_error(self.error, now, **facts)
+        return unfinished(exit_code, signal, stderr_tail, self.begun, **facts)
 
-    def _turn(self, kind: str, found: Mapping[str, Any]) -> Iterator[Seen]:
+    def _turn(self, kind: str, record: Mapping[str, object]) -> Iterator[OutputLine]:
         self.ended = None if kind == "turn.started" else kind
         if kind == "turn.completed":
             self.error = ""
-            if table(found, "usage"):
-                self.tokens = _since(_totals(table(found, "usage")), self.baseline)
-            yield Seen("final", self.said[:300], self.tokens)
+            if table(record, "usage"):
+                self.tokens = _since(_totals(table(record, "usage")), self.baseline)
+            yield OutputLine("final", self.summary[:300], self.tokens)
         elif kind == "turn.failed":
-            self.error = _message(table(found, "error")) or self.error
-            yield Seen("final", one_line(self.error))
+            self.error = _message(table(record, "error")) or self.error
+            yield OutputLine("final", one_line(self.error))
 
-    def _item(self, kind: str, item: Mapping[str, Any]) -> Iterator[Seen]:
-        sort = item.get("type")
-        if sort == "error":  # a warning: turns succeed after it
-            yield Seen("error", one_line(item.get("message")))
+    def _item(self, kind: str, item: Mapping[str, object]) -> Iterator[OutputLine]:
+        item_type = item.get("type")
+        if item_type == "error":  # a warning: turns succeed after it
+            yield OutputLine("error", one_line(item.get("message")))
             return
         self.error = ""
-        if sort == "agent_message" and kind == "item.completed":
-            self.said = words(item.get("text")) or self.said
-            yield Seen("text", one_line(item.get("text")))
-        elif isinstance(sort, str) and sort in _TOOLS and kind != "item.updated":
+        if item_type == "agent_message" and kind == "item.completed":
+            self.summary = words(item.get("text")) or self.summary
+            yield OutputLine("text", one_line(item.get("text")))
+        elif isinstance(item_type, str) and item_type in _TOOLS and kind != "item.updated":
             state = "" if kind == "item.started" else f" ({one_line(item.get('status'), 20)})"
-            yield Seen("tool", one_line(item.get(_TOOLS[sort]) or sort, 200) + state)
+            yield OutputLine(
+                "tool", one_line(item.get(_TOOLS[item_type]) or item_type, 200) + state
+            )
 
 
-def _message(found: Mapping[str, Any]) -> str:
+def _message(record: Mapping[str, object]) -> str:
     """The text of an error, which may be told as a text that is JSON itself."""
-    said = words(found.get("message"))
-    inner = record(said)
+    message = words(record.get("message"))
+    inner = parse_record(message)
     if inner is None:
-        return said
-    return words(table(inner, "error").get("message")) or words(inner.get("message")) or said
+        return message
+    return words(table(inner, "error").get("message")) or words(inner.get("message")) or message
 
 
-def _totals(usage: Mapping[str, Any]) -> Tokens:
-    """The thread's counters; of the input, what was cached is told apart."""
+def _totals(usage: Mapping[str, object]) -> Tokens:
+    """The thread's counters; cached input is counted apart."""
     cached = count(usage.get("cached_input_tokens"))
     written = count(usage.get("cache_write_input_tokens"))
     fresh = max(0, count(usage.get("input_tokens")) - cached - written)

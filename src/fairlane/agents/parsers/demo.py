@@ -1,4 +1,4 @@
-"""The stand-in's records, which are also the plainest way for a script of one's own to say more.
+"""The records of the simulated agent, which your own scripts can print too.
 
 One JSON object a line: `{"type": "progress", "text": …, "tokens": {…}, "usd": …}` and, last,
 `{"type": "result", "outcome": "succeeded", "detail": …, "tokens": {…}, "usd": …}` with
@@ -7,22 +7,24 @@ One JSON object a line: `{"type": "progress", "text": …, "tokens": {…}, "usd
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from fairlane.agents.contract import Seen, Verdict
+from fairlane.agents.contract import OutputLine, Verdict
+from fairlane.agents.parsers.base import RecordParser
 from fairlane.agents.records import (
     count,
     micro_dollars,
     micros,
     one_line,
-    record,
+    parse_record,
     session_id,
     table,
+    text,
     words,
 )
-from fairlane.agents.verdicts import unfinished
-from fairlane.agents.waits import bounded, epoch_instant
-from fairlane.lifecycle.usage import Tokens
+from fairlane.agents.verdicts import epoch_instant, unfinished
+from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
 
 if TYPE_CHECKING:
@@ -34,61 +36,52 @@ if TYPE_CHECKING:
 _SAYS = ("succeeded", "failed", "throttled", "environment")
 
 
-class DemoParser:
+class DemoParser(RecordParser):
     """Reads progress and one result."""
 
-    FINAL = (("type", ("result",)),)
-
-    def __init__(self, baseline: Tokens | None = None) -> None:
-        self.begun = False
-        self.result: dict[str, Any] | None = None
-        self.tokens: Tokens | None = None
-        self.usd: int | None = None
-        self.session: str | None = None
-        self.model: str | None = None
-        self.said = ""
-
-    def line(self, text: str) -> Iterator[Seen]:
+    def line(self, line: str) -> Iterator[OutputLine]:
         """What a record tells; other lines are text."""
-        found = record(text)
-        if found is None:
-            shown = one_line(text)
+        record = parse_record(line)
+        if record is None:
+            shown = one_line(line)
             if shown:
-                yield Seen("text", shown)
+                yield OutputLine("text", shown)
             return
         self.begun = True
-        self.session = session_id(found.get("session")) or self.session
-        self.model = one_line(found.get("model"), 100) or self.model
-        self._count(found)
-        kind = "final" if found.get("type") == "result" else "usage"
+        self.session = session_id(record.get("session")) or self.session
+        self.model = one_line(record.get("model"), 100) or self.model
+        self._count(record)
+        kind = "final" if record.get("type") == "result" else "usage"
         if kind == "final":
-            self.result = found
-        elif found.get("type") != "progress":
-            kind = "session" if found.get("type") == "start" else "other"
-        self.said = words(found.get("text")) or self.said
-        yield Seen(kind, one_line(found.get("text")), self.tokens, self.usd, self.session)
+            self.result = record
+        elif record.get("type") != "progress":
+            kind = "session" if record.get("type") == "start" else "other"
+        self.summary = words(record.get("text")) or self.summary
+        yield OutputLine(kind, one_line(record.get("text")), self.tokens, self.usd, self.session)
 
     def verdict(
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
     ) -> Verdict:
         """What the result says; without one, the exit code."""
-        held: dict[str, Any] = {"tokens": self.tokens, "usd": self.usd, "session": self.session}
-        held |= {"model": self.model, "summary": self.said}
-        outcome = (self.result or {}).get("outcome")
-        if self.result is None or outcome not in _SAYS:
-            return unfinished(exit_code, signal, stderr_tail, self.begun, **held)
-        if outcome == "throttled":
-            held["retry_after"] = micros(self.result.get("retry_after"))
-            held["resets_at"] = bounded(epoch_instant(self.result.get("resets_at")), now)
-        if outcome == "environment":
-            held["pause"] = one_line(self.result.get("pause"))
-        return Verdict(Outcome(outcome), one_line(self.result.get("detail")), **held)
+        facts = self.facts()
+        result = table(self.result)
+        outcome, detail = text(result.get("outcome")), one_line(result.get("detail"))
+        if outcome not in _SAYS:
+            return unfinished(exit_code, signal, stderr_tail, self.begun, **facts)
+        verdict = Verdict(Outcome(outcome), detail, **facts)
+        if verdict.outcome is Outcome.THROTTLED:
+            resets_at = epoch_instant(result.get("resets_at"), now)
+            wait = micros(result.get("retry_after"))
+            return replace(verdict, retry_after=wait, resets_at=resets_at)
+        if verdict.outcome is Outcome.ENVIRONMENT:
+            return replace(verdict, pause=one_line(result.get("pause")))
+        return verdict
 
-    def _count(self, found: Mapping[str, Any]) -> None:
-        if isinstance(found.get("tokens"), dict):
-            said = table(found, "tokens")
-            self.tokens = Tokens(*(count(said.get(name)) for name in Tokens._fields))
-        usd = micro_dollars(found.get("usd"))
+    def _count(self, record: Mapping[str, object]) -> None:
+        if isinstance(record.get("tokens"), dict):
+            counters = table(record, "tokens")
+            self.tokens = Tokens(*(count(counters.get(name)) for name in Tokens._fields))
+        usd = micro_dollars(record.get("usd"))
         self.usd = self.usd if usd is None else usd
 
 

@@ -5,88 +5,71 @@ The last step that says `stop` ends a success, the last error a failure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fairlane.agents.contract import Seen, Verdict
+from fairlane.agents import verdicts
+from fairlane.agents.contract import Facts, OutputLine, Verdict
+from fairlane.agents.parsers.base import RecordParser
 from fairlane.agents.records import (
     count,
     micro_dollars,
     micros,
     one_line,
     plus,
-    record,
-    session_id,
     table,
     text,
     words,
 )
-from fairlane.agents.verdicts import NOT_LOGGED_IN, OUT_OF_CREDITS, by_error, unfinished
-from fairlane.agents.waits import reset_in, wait_in
-from fairlane.lifecycle.cooldown import WAIT_MAX
-from fairlane.lifecycle.usage import Tokens
+from fairlane.lifecycle.backoff import WAIT_MAX
+from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from fairlane.agents.contract import FinalRecord
     from fairlane.model.instant import Instant, Micros
 
 
-class OpencodeParser:
+class OpencodeParser(RecordParser):
     """Sums the steps, and keeps the last error while nothing has followed it."""
 
-    FINAL: tuple[FinalRecord, ...] = ()
+    FINAL = ()
 
     def __init__(self, baseline: Tokens | None = None) -> None:
-        self.begun = False
+        super().__init__(baseline)
         self.finished = False
-        self.session: str | None = None
-        self.tokens: Tokens | None = None
-        self.usd: int | None = None
-        self.error: dict[str, Any] | None = None
-        self.said = ""
+        self.error: dict[str, object] | None = None
 
-    def line(self, text: str) -> Iterator[Seen]:
-        """What a record tells; what is no record is skipped."""
-        found = record(text)
-        if found is None:
-            return
+    def read(self, kind: str, record: dict[str, object]) -> Iterator[OutputLine]:
+        """What a record of this type tells; the first of all names the session."""
         if not self.begun:
-            self.session = session_id(found.get("sessionID"))
-            yield Seen("session", session=self.session)
-        self.begun = True
-        kind = found.get("type")
-        read = _READ.get(kind) if isinstance(kind, str) else None
-        if read is not None:
-            yield from read(self, found)
+            yield self.opened(record, "sessionID")
+        part = table(record, "part")
+        if kind == "text":
+            self.summary = words(part.get("text")) or self.summary
+            yield OutputLine("text", one_line(part.get("text")))
+        elif kind == "tool_use":
+            yield OutputLine("tool", one_line(part.get("tool"), 100))
+        elif kind == "step_start":
+            self.error, self.finished = None, False
+        elif kind == "step_finish":
+            yield self._stepped(part)
+        elif kind == "error":
+            self.error = table(record, "error")
+            yield OutputLine("error", one_line(_message(self.error)))
 
     def verdict(
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
     ) -> Verdict:
         """A last step that stopped by itself is success, an error after it is not."""
-        held: dict[str, Any] = {"tokens": self.tokens, "usd": self.usd, "session": self.session}
-        held["summary"] = self.said
+        facts = self.facts()
         if self.error is not None:
-            return _by_error(self.error, now, held)
+            return _by_error(self.error, now, facts)
         if self.finished and exit_code == 0:
-            return Verdict(Outcome.SUCCEEDED, **held)
-        return unfinished(exit_code, signal, stderr_tail, self.begun, **held)
+            return Verdict(Outcome.SUCCEEDED, **facts)
+        return verdicts.unfinished(exit_code, signal, stderr_tail, self.begun, **facts)
 
-    def _text(self, found: Mapping[str, Any]) -> Iterator[Seen]:
-        said = table(found, "part").get("text")
-        self.said = words(said) or self.said
-        yield Seen("text", one_line(said))
-
-    def _tool(self, found: Mapping[str, Any]) -> Iterator[Seen]:
-        yield Seen("tool", one_line(table(found, "part").get("tool"), 100))
-
-    def _step(self, found: Mapping[str, Any]) -> Iterator[Seen]:
-        self.error, self.finished = None, False
-        yield from ()
-
-    def _stepped(self, found: Mapping[str, Any]) -> Iterator[Seen]:
-        part = table(found, "part")
+    def _stepped(self, part: Mapping[str, object]) -> OutputLine:
         self.finished = part.get("reason") != "tool-calls"
         used, cache = table(part, "tokens"), table(part, "tokens", "cache")
         step = Tokens(
@@ -98,44 +81,33 @@ class OpencodeParser:
         self.tokens = plus(self.tokens or Tokens(), step)
         cost = micro_dollars(part.get("cost"))
         self.usd = self.usd if cost is None else (self.usd or 0) + cost
-        yield Seen("usage", tokens=self.tokens, usd=self.usd)
-
-    def _erred(self, found: Mapping[str, Any]) -> Iterator[Seen]:
-        self.error = table(found, "error")
-        yield Seen("error", one_line(_message(self.error)))
+        return OutputLine("usage", tokens=self.tokens, usd=self.usd)
 
 
-_READ: dict[str, Callable[[OpencodeParser, dict[str, Any]], Iterator[Seen]]] = {
-    "text": OpencodeParser._text,
-    "tool_use": OpencodeParser._tool,
-    "step_start": OpencodeParser._step,
-    "step_finish": OpencodeParser._stepped,
-    "error": OpencodeParser._erred,
-}
-
-
-def _by_error(error: Mapping[str, Any], now: Instant, held: dict[str, Any]) -> Verdict:
+def _by_error(error: Mapping[str, object], now: Instant, facts: Facts) -> Verdict:
     message, status = _message(error), count(table(error, "data").get("statusCode"))
     detail = one_line(message)
     if status == 401 or error.get("name") == "ProviderAuthError":
-        return Verdict(Outcome.ENVIRONMENT, detail, pause=NOT_LOGGED_IN, **held)
+        return Verdict(Outcome.ENVIRONMENT, detail, pause=verdicts.NOT_LOGGED_IN, **facts)
     if status == 402:
-        return Verdict(Outcome.ENVIRONMENT, detail, pause=OUT_OF_CREDITS, **held)
-    verdict = by_error(message, now, **held)
+        return Verdict(Outcome.ENVIRONMENT, detail, pause=verdicts.OUT_OF_CREDITS, **facts)
+    verdict = verdicts.by_error(message, now, **facts)
     if status in (429, 529) and not verdict.pause:
-        resets_at = verdict.resets_at or reset_in(message, now)
-        wait = None if resets_at else _retry_after(error) or wait_in(message)
-        return Verdict(Outcome.THROTTLED, detail, retry_after=wait, resets_at=resets_at, **held)
+        resets_at = verdict.resets_at or verdicts.reset_in(message, now)
+        wait = None if resets_at else _retry_after(error) or verdicts.wait_in(message)
+        return Verdict(Outcome.THROTTLED, detail, retry_after=wait, resets_at=resets_at, **facts)
     return verdict
 
 
-def _message(error: Mapping[str, Any]) -> str:
+def _message(error: Mapping[str, object]) -> str:
     return text(table(error, "data").get("message")) or text(error.get("name")) or "error"
 
 
-def _retry_after(error: Mapping[str, Any]) -> Micros | None:
+def _retry_after(error: Mapping[str, object]) -> Micros | None:
     """The wait that the provider's answer asked for in a header."""
-    headers = {str(name).lower(): value for name, value in _headers(error).items()}
+    headers = {
+        str(name).lower(): value for name, value in table(error, "data", "responseHeaders").items()
+    }
     for name, unit in (("retry-after-ms", 1_000), ("retry-after", 1)):
         try:
             wait = micros(float(text(headers.get(name))) / unit)
@@ -144,10 +116,6 @@ def _retry_after(error: Mapping[str, Any]) -> Micros | None:
         if wait is not None:
             return min(wait, WAIT_MAX)
     return None
-
-
-def _headers(error: Mapping[str, Any]) -> Mapping[str, Any]:
-    return table(error, "data", "responseHeaders")
 
 
 READER = OpencodeParser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlane.agents.contract import Seen, Verdict
+from fairlane.agents.contract import OutputLine, Verdict
 from fairlane.agents.records import last_line, one_line
 from fairlane.agents.verdicts import by_exit
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fairlane.agents.contract import FinalRecord
-    from fairlane.lifecycle.usage import Tokens
     from fairlane.model.instant import Instant
+    from fairlane.model.project import Tokens
 
 
 class PlainParser:
@@ -24,12 +24,12 @@ class PlainParser:
     def __init__(self, baseline: Tokens | None = None) -> None:
         self.last = ""
 
-    def line(self, text: str) -> Iterator[Seen]:
+    def line(self, line: str) -> Iterator[OutputLine]:
         """The line as text."""
-        shown = one_line(text)
+        shown = one_line(line)
         if shown:
             self.last = shown
-            yield Seen("text", shown)
+            yield OutputLine("text", shown)
 
     def verdict(
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant

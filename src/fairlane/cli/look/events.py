@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from fairlane.cli.options import Call, common, pass_call
-from fairlane.cli.output import json_safe, print_json, write
+from fairlane.cli.options import Call, takes_call
+from fairlane.cli.output import json_safe, paint, safe, until_text, write
+from fairlane.model.instant import parse_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fairlane.model.documents.tasks import EventDocument, EventsAnswer
+    from fairlane.model.instant import Instant
 
 #: How many events people see unless they ask for more, and before they follow.
 ROWS_SHOWN, BEFORE_FOLLOWING = 50, 10
@@ -23,8 +29,7 @@ PAGE = 1000
 @click.option("--after", type=click.IntRange(min=0), metavar="N", help="Only after event N.")
 @click.option("--task", metavar="ID", help="Only of this task.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most this many.")
-@common
-@pass_call
+@takes_call
 def command(
     call: Call, follow: bool, after: int | None, task: str | None, limit: int | None
 ) -> None:
@@ -40,43 +45,77 @@ def command(
     if follow:
         _follow(call, after, task)
         return
-    shown = PAGE if call.json else ROWS_SHOWN
-    document = call.ask("events", cursor=after, task=task, limit=limit or shown)
-    if call.json:
-        print_json(document)
-        return
-    from fairlane.cli.look.events_text import event_line
-
-    lines = [event_line(each, call.clock.now(), task=task is None) for each in document["events"]]
-    write("\n".join(lines or ["nothing has happened"]) + "\n")
+    most = limit or (PAGE if call.json else ROWS_SHOWN)
+    document: EventsAnswer = call.ask("events", cursor=after, task=task, limit=most)
+    events, now = document["events"], call.clock.now()
+    lines = [event_line(event, now, task=task is None) for event in events]
+    call.show(document, lambda: "\n".join(lines or ["nothing has happened"]))
 
 
 def _follow(call: Call, after: int | None, task: str | None) -> None:
-    from fairlane.cli.look.events_text import event_line
-
     if after is None:
         after = call.ask("events", limit=1)["cursor"]
-        before = [] if call.json else _newest(call, task)
-        after = before[0]["number"] - 1 if before else after
-    for each in _coming(call, after, task):
-        if call.json:
-            write(json_safe(json.dumps(each, ensure_ascii=False)) + "\n")
-        else:
-            write(event_line(each, None, task=task is None) + "\n")
+        if not call.json:
+            before: EventsAnswer = call.ask("events", task=task, limit=BEFORE_FOLLOWING)
+            after = before["events"][0]["number"] - 1 if before["events"] else after
+    for event in _coming(call, after or 0, task):
+        text = json_safe(json.dumps(event, ensure_ascii=False)) if call.json else ""
+        write((text or event_line(event, None, task=task is None)) + "\n")
         sys.stdout.flush()
 
 
-def _newest(call: Call, task: str | None) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = call.ask("events", task=task, limit=BEFORE_FOLLOWING)["events"]
-    return found
-
-
-def _coming(call: Call, after: int, task: str | None) -> Iterator[dict[str, Any]]:
-    """Every event after a number, and those that come."""
+def _coming(call: Call, after: int, task: str | None) -> Iterator[EventDocument]:
+    """Every event after a number, then new ones as they happen."""
     if call.server is not None:
         yield from call.remote().events(after, task)
         return
-    from fairlane.service.reports import events
+    from fairlane.service.reports import listing
 
-    with call.desk() as desk:
-        yield from events.follow(desk, after, task)
+    with call.context() as context:
+        yield from listing.follow(context, after, task)
+
+
+#: Kind of event -> its colour.
+_TINT = {
+    "succeeded": "green",
+    "pool_healthy": "green",
+    "failed": "red",
+    "launch_failed": "red",
+    "lost": "red",
+    "parked": "red",
+    "backoff": "yellow",
+    "throttled": "yellow",
+    "cooldown": "yellow",
+    "stop_requested": "yellow",
+    "paused": "yellow",
+    "leased": "cyan",
+    "started": "cyan",
+}
+_WIDE = 14
+
+
+def event_line(event: EventDocument, now: Instant | None, task: bool = True) -> str:
+    """One line; the time is relative to `now`, or in full without it."""
+    at = parse_instant(event["at"])
+    when = event["at"].replace("T", " ")[:19] if now is None else until_text(at, now)
+    kind = f"{event['kind']:{_WIDE}}"
+    if event["kind"] in _TINT:
+        kind = paint(kind, _TINT[event["kind"]])
+    whose = f"{safe(event['task'] or event['project'] or ''):<12}  " if task else ""
+    return f"  {when:>12}  {kind}  {whose}{safe(_data(event['data'], now))}".rstrip()
+
+
+def _data(data: Mapping[str, object], now: Instant | None) -> str:
+    words: list[str] = []
+    for name, value in data.items():
+        if value in (None, "", [], {}):
+            continue
+        if name in ("reason", "detail", "note", "cause"):
+            words.insert(0, str(value))
+        elif name in ("until", "expires_at") and now is not None:
+            until = until_text(parse_instant(str(value)), now)
+            words.append(f"{name.removesuffix('_at')} {until}")
+        else:
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+            words.append(f"{name.replace('_', ' ')} {shown}")
+    return ", ".join(words)

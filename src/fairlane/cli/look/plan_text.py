@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairlane.cli.output import (
     count,
@@ -15,19 +15,20 @@ from fairlane.cli.output import (
     until_text,
     wrapped,
 )
-from fairlane.model.instant import show_instant
-from fairlane.model.plan import Reason
+from fairlane.model.instant import parse_instant, show_instant
+from fairlane.model.plan import Clocks, Held, Hold, Pick, Plan, Reason, Reclaim, Room, ScoreParts
 from fairlane.model.project import CLOCK_SCALE
+from fairlane.model.task import LaneKey, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
 
+    from fairlane.model.documents.parts import HoldDocument
+    from fairlane.model.documents.reports import PickDocument, PlanDocument
     from fairlane.model.instant import Instant
-    from fairlane.model.plan import Held, Hold, Pick, Plan, ScoreParts
     from fairlane.policy.policy import Policy
 
-#: Key of the order -> who goes first by it.
+#: Key of the order -> what starts first by it.
 FIRST = {
     "guarantee": "projects that are owed a start",
     "share": "the project furthest behind its share",
@@ -70,15 +71,12 @@ def _starts(plan: Plan, policy: Policy) -> str:
     head = ["#", "task", "project", "kind", "worker", *([share] if shares else [])]
     rows = []
     for number, pick in enumerate(plan.picks, 1):
-        row = [number, pick.task, pick.lane.project, pick.lane.kind, _where(pick)]
+        where = pick.worker + (f" in {pick.workspace}" if pick.workspace is not None else "")
+        row = [number, pick.task, pick.lane.project, pick.lane.kind, where]
         row += [_share(pick.share)] if shares else []
         rows.append([*row, pick.score.total, parts_text(pick.lane.kind, pick.score)])
     drawn = table([*head, "score", "made of"], rows, right=(0, 6 if shares else 5))
     return "\n".join([title, drawn, wrapped(f"First go {order_text(policy)}.", 2)])
-
-
-def _where(pick: Pick) -> str:
-    return pick.worker if pick.workspace is None else f"{pick.worker} in {pick.workspace}"
 
 
 def parts_text(kind: str, score: ScoreParts) -> str:
@@ -91,7 +89,7 @@ def parts_text(kind: str, score: ScoreParts) -> str:
 
 
 def order_text(policy: Policy) -> str:
-    """What goes first, in one line; keys that cannot decide are left out."""
+    """What starts first, in one line, without the keys that cannot decide."""
     off = {
         "guarantee": policy.share.guarantee == 0,
         "share": policy.share.mode == "none",
@@ -130,17 +128,17 @@ def _reclaims(plan: Plan) -> str:
     if not plan.reclaims:
         return ""
     title = paint(f"{count(len(plan.reclaims), 'lease').capitalize()} ran out:", "bold", "yellow")
-    lines = [f"  {safe(each.task)} goes back to {each.status}" for each in plan.reclaims]
+    lines = [f"  {safe(reclaim.task)} goes back to {reclaim.status}" for reclaim in plan.reclaims]
     return "\n".join([title, *lines])
 
 
 def _holds(plan: Plan) -> list[str]:
     """Held by a rule, waiting for something of its own, and what nothing will free."""
-    wrong = [held for held in plan.holds if held.hold.misconfigured]
-    waiting = [held for held in plan.holds if held.hold.gate == "readiness"]
-    held = [each for each in plan.holds if each not in wrong and each not in waiting]
+    wrong = [row for row in plan.holds if row.hold.misconfigured]
+    waiting = [row for row in plan.holds if row.hold.gate == "readiness"]
+    ruled = [row for row in plan.holds if row not in wrong and row not in waiting]
     return [
-        _group("Held by a rule", held, plan.now, "yellow"),
+        _group("Held by a rule", ruled, plan.now, "yellow"),
         _group("Waiting for something of their own", waiting, plan.now, "cyan"),
         _group("Misconfigured, so that nothing will free them", wrong, plan.now, "red"),
     ]
@@ -149,7 +147,7 @@ def _holds(plan: Plan) -> list[str]:
 def _group(title: str, holds: list[Held], now: Instant, colour: str) -> str:
     if not holds:
         return ""
-    total = sum(held.count for held in holds)
+    total = sum(row.count for row in holds)
     lines = [paint(f"{title}: {count(total, 'task')}", "bold", colour)]
     merged = _by_hold(holds)
     wide = max(len(hold.code) for hold in merged)
@@ -175,9 +173,9 @@ def reason_text(hold: Hold, now: Instant) -> str:
 def _by_hold(holds: Iterable[Held]) -> dict[Hold, tuple[int, list[str]]]:
     """Lanes that one rule holds for one reason are one line."""
     merged: dict[Hold, tuple[int, list[str]]] = {}
-    for held in holds:
-        number, ids = merged.get(held.hold, (0, []))
-        merged[held.hold] = (number + held.count, [*ids, *held.tasks])
+    for row in holds:
+        number, ids = merged.get(row.hold, (0, []))
+        merged[row.hold] = (number + row.count, [*ids, *row.tasks])
     return merged
 
 
@@ -191,4 +189,43 @@ def _end(plan: Plan) -> str:
         return f"{ended} Time alone changes nothing."
     return wrapped(
         f"{ended} The next change by time alone comes {relative(plan.wake_at, plan.now)}.", 0
+    )
+
+
+def plan_of(document: PlanDocument) -> Plan:
+    """The plan, as far as its document tells it."""
+    wake_at, room = document["wake_at"], document["capacity"]
+    return Plan(
+        now=parse_instant(document["now"]),
+        room=Room(room["cap"], room["in_flight"], room["free"]),
+        picks=tuple(map(_pick, document["picks"])),
+        reclaims=tuple(
+            Reclaim(row["task"], row["lease"], Status(row["status"]))
+            for row in document["reclaims"]
+        ),
+        holds=tuple(
+            Held(hold_of(row), row["count"], tuple(row["tasks"])) for row in document["holds"]
+        ),
+        reason=Reason(document["reason"]),
+        wake_at=None if wake_at is None else parse_instant(wake_at),
+        clocks=Clocks(),
+    )
+
+
+def hold_of(row: HoldDocument) -> Hold:
+    """A hold out of its document."""
+    until = None if row["until"] is None else parse_instant(row["until"])
+    return Hold(row["gate"], row["code"], row["reason"], until, tuple(row["holders"]))
+
+
+def _pick(row: PickDocument) -> Pick:
+    parts = row["score_parts"]
+    return Pick(
+        row["task"],
+        LaneKey(project=row["project"], kind=row["kind"]),
+        row["worker"],
+        row["workspace"],
+        row["estimate_tokens"],
+        ScoreParts(parts["kind"], parts["age"], parts["depth"], parts["retries"]),
+        row["share"],
     )

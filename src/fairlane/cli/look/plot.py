@@ -6,22 +6,25 @@ import shutil
 import subprocess
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import parse_instant
 
-#: Colours that differ for everybody, one a project, in turn.
+if TYPE_CHECKING:
+    from fairlane.model.documents.reports import ShareDocument, StatsAnswer
+
+#: Colours of projects, distinct for colour-blind readers too, in turn.
 COLOURS = (
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#994f00",
 )  # fmt: skip
-#: Programs that turn SVG into PNG, with what stands before and between the files.
+#: Programs that convert SVG to PNG, with the option before the target.
 CONVERTERS = (("rsvg-convert", "-o"), ("magick", ""), ("inkscape", "-o"))
 WIDTH, LEFT, RIGHT, ROW, PANEL = 900, 150, 30, 22, 190
 _LANES_MAX = 40
 
 
-def draw(document: dict[str, Any], target: Path) -> None:
+def draw(document: StatsAnswer, target: Path) -> None:
     """Write the picture; the ending of the name says as what."""
     if target.suffix not in (".svg", ".png"):
         raise Invalid(f"--plot: {target} is neither .svg nor .png", "Name it FILE.svg.")
@@ -37,11 +40,11 @@ def draw(document: dict[str, Any], target: Path) -> None:
 
 def _png(text: str, target: Path) -> None:
     for program, between in CONVERTERS:
-        found = shutil.which(program)
-        if found:
+        path = shutil.which(program)
+        if path:
             source = target.with_suffix(".svg")
             source.write_text(text, encoding="utf-8")
-            words = [found, str(source), *([between] if between else []), str(target)]
+            words = [path, str(source), *([between] if between else []), str(target)]
             done = subprocess.run(words, capture_output=True, timeout=60, check=False)
             if done.returncode == 0:
                 return
@@ -49,9 +52,9 @@ def _png(text: str, target: Path) -> None:
     raise Invalid("--plot: there is no program here that makes PNG out of SVG", hint)
 
 
-def svg(document: dict[str, Any]) -> str:
+def svg(document: StatsAnswer) -> str:
     """The picture: three panels under each other."""
-    names = [each["project"] for each in document["projects"]]
+    names = [row["project"] for row in document["projects"]]
     names += [name for name in document["series"]["projects"] if name not in names]
     colours = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(names)}
     parts, top = _shares(document["projects"], colours, 40)
@@ -68,14 +71,14 @@ def svg(document: dict[str, Any]) -> str:
 
 
 def _shares(
-    projects: list[dict[str, Any]], colours: dict[str, str], top: int
+    projects: list[ShareDocument], colours: dict[str, str], top: int
 ) -> tuple[list[str], int]:
     """A bar a project, and a mark where it should end."""
     parts = [_title("Share of tokens, and what is due (mark)", top)]
     wide = WIDTH - LEFT - RIGHT
-    for each in projects:
+    for project in projects:
         top += ROW
-        name, share, due = each["project"], each["share"], each["target"]
+        name, share, due = project["project"], project["share"], project["target"]
         parts.append(_text(LEFT - 8, top + 12, name, "end"))
         parts.append(_box(LEFT, top, wide * share, ROW - 6, colours[name], f"{share:.1%}"))
         at = LEFT + wide * due
@@ -86,7 +89,7 @@ def _shares(
     return parts, top + ROW
 
 
-def _usage(document: dict[str, Any], colours: dict[str, str], top: int) -> tuple[list[str], int]:
+def _usage(document: StatsAnswer, colours: dict[str, str], top: int) -> tuple[list[str], int]:
     """Tokens over time, one on top of the other."""
     series = document["series"]
     count = len(series["at"])
@@ -110,7 +113,7 @@ def _usage(document: dict[str, Any], colours: dict[str, str], top: int) -> tuple
     return parts, base + 20
 
 
-def _timeline(document: dict[str, Any], colours: dict[str, str], top: int) -> tuple[list[str], int]:
+def _timeline(document: StatsAnswer, colours: dict[str, str], top: int) -> tuple[list[str], int]:
     """Who ran when: as many rows as ran at once."""
     start, end = parse_instant(document["since"]), parse_instant(document["now"])
     scale = (WIDTH - LEFT - RIGHT) / max(1, end - start)
@@ -137,6 +140,6 @@ def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _box(x: float, y: float, wide: float, tall: float, colour: str, told: str) -> str:
+def _box(x: float, y: float, wide: float, tall: float, colour: str, title: str) -> str:
     shape = f'x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{tall:.1f}" fill="{colour}"'
-    return f"<rect {shape}><title>{escape(told)}</title></rect>"
+    return f"<rect {shape}><title>{escape(title)}</title></rect>"

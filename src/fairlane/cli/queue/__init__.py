@@ -1,1 +1,1 @@
-"""The queue: what comes in, what is in it, what is taken out."""
+"""The queue: add, list, change and cancel tasks."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 #: The application, and the context in which it must be served.
-Made = tuple[ASGIApp, Callable[[], AbstractAsyncContextManager[Any]]]
+Made = tuple[ASGIApp, Callable[[], AbstractAsyncContextManager[object]]]
 
 
 class Later:
-    """What takes long to import does not hold up the start, nor those who never need it."""
+    """Defers a slow import to the first request."""
 
     def __init__(self, make: Callable[[], Made]) -> None:
         self._make = make
@@ -45,7 +44,7 @@ class Later:
         await self._asked.wait()
         try:
             app, running = await asyncio.to_thread(self._make)
-        except Exception as error:  # whoever waits is told
+        except Exception as error:  # the waiting requests raise it
             made.set_exception(error)
             return
         async with running():

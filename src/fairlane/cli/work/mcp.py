@@ -6,30 +6,30 @@ import logging
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from fairlane.cli.options import Call, common, pass_call
+from fairlane.cli.options import Call, takes_call
 from fairlane.cli.output import warn
+from fairlane.clock import SYSTEM
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlane.service.desk import Desk
+    from fairlane.engine.context import Context
+    from fairlane.mcp.server import Ask
 
-    Answer = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+    Answer = Callable[[str, Mapping[str, object]], Mapping[str, object]]
 
 #: How often it is asked again for work.
 POLL_SECONDS = 0.3
 
 
 @click.command("mcp")
-@common
-@pass_call
+@takes_call
 def command(call: Call) -> None:
     """The verbs as tools for agents, over MCP: standard input and output carry the protocol.
 
@@ -43,7 +43,7 @@ def command(call: Call) -> None:
     try:
         from fairlane.mcp.server import serve_stdio
     except ModuleNotFoundError as error:
-        from fairlane.cli.work.extras import install_hint
+        from fairlane.cli.work.serve import install_hint
 
         message = f"MCP is not installed: no module {error.name}"
         raise Invalid(message, install_hint("mcp"), "no_extra") from error
@@ -52,49 +52,51 @@ def command(call: Call) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     if call.server is not None:
         remote = call.remote()
-        anyio.run(serve_stdio, _asking(lambda name, given: remote.ask(name, **given)))
+        anyio.run(serve_stdio, _asking(lambda name, values: remote.ask(name, **values)))
         return
     for name in ("fairlane.planner", "fairlane.workspaces"):
         import_module(name)  # two threads that import it at once would see half of it
-    with call.desk() as desk:
-        anyio.run(serve_stdio, _asking(lambda name, given: _answer(desk, name, given)))
+    with call.context() as context:
+        anyio.run(serve_stdio, _asking(lambda name, values: _answer(context, name, values)))
 
 
-def _asking(answer: Answer) -> Any:
+def _asking(answer: Answer) -> Ask:
     """Questions are answered beside the loop; who waits for work asks again and again.
 
     So nothing is leased to an agent that has gone away.
     """
     from anyio import sleep, to_thread
 
-    async def ask(name: str, arguments: Mapping[str, Any], _: Mapping[str, Any]) -> dict[str, Any]:
-        given = dict(arguments)
-        ends = monotonic() + _seconds(given.pop("wait", None))
+    async def ask(
+        name: str, arguments: Mapping[str, object], _: Mapping[str, object]
+    ) -> Mapping[str, object]:
+        values = dict(arguments)
+        ends = SYSTEM.monotonic() + _seconds(values.pop("wait", None))
         while True:
-            document = await to_thread.run_sync(answer, name, given)
-            if document.get("leases") != [] or monotonic() >= ends:
+            document = await to_thread.run_sync(answer, name, values)
+            if document.get("leases") != [] or SYSTEM.monotonic() >= ends:
                 return document
             await sleep(POLL_SECONDS)
 
     return ask
 
 
-def _seconds(wait: Any) -> float:
+def _seconds(wait: object) -> float:
     """How long to wait, at most as long as a call may."""
+    from fairlane.service.operations.call import duration
     from fairlane.service.operations.table import WAIT_MAX
-    from fairlane.service.operations.values import length
 
-    return min(length(wait) or 0, length(WAIT_MAX) or 0) / SECOND
+    return min(duration(wait or 0), duration(WAIT_MAX)) / SECOND
 
 
-def _answer(desk: Desk, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _answer(context: Context, name: str, arguments: Mapping[str, object]) -> Mapping[str, object]:
     """The home folder's answer; in direct mode what was added starts at once."""
-    from fairlane.app.here import answer_here
-    from fairlane.service.operations.checking import perform
+    from fairlane.app import answer_here
+    from fairlane.service.operations.call import fitting
     from fairlane.service.operations.table import OPERATIONS
 
-    dry_run = bool(arguments.get("dry_run"))
-    document = answer_here(desk, name, lambda: perform(desk, OPERATIONS[name], arguments), dry_run)
-    while desk.warnings:
-        warn(desk.warnings.pop(0))
+    values = fitting(OPERATIONS[name], arguments)
+    document: Mapping[str, object] = answer_here(context, name, **values)
+    while context.warnings:
+        warn(context.warnings.pop(0))
     return document

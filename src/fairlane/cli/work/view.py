@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairlane.cli.output import about, cut, has_colour, in_seconds, listed, paint, safe, width
+from fairlane.clock import SYSTEM
+from fairlane.model.documents.reports import RunningDocument, StatusAnswer
 from fairlane.model.instant import parse_instant
+from fairlane.model.project import Project
 
 if TYPE_CHECKING:
     from fairlane.daemon.main import Daemon
+    from fairlane.engine.attempts import Progress
+    from fairlane.engine.context import Context
     from fairlane.model.instant import Instant
-    from fairlane.service.desk import Desk
-    from fairlane.service.holding import Progress
 
 #: How often something is drawn.
 DRAW_SECONDS = 0.25
@@ -31,14 +33,14 @@ class Bar:
 
     def say(self, message: str) -> None:
         """Something that stays on the screen."""
-        self._clear()
+        self.close()
         print(safe(message), file=sys.stderr)
 
     def tick(self, daemon: Daemon) -> None:
         """Draw what there is, not too often."""
-        if self._silent or monotonic() - self._drawn_at < DRAW_SECONDS:
+        if self._silent or SYSTEM.monotonic() - self._drawn_at < DRAW_SECONDS:
             return
-        self._drawn_at = monotonic()
+        self._drawn_at = SYSTEM.monotonic()
         line = _progress(daemon)
         if self._live:
             sys.stderr.write(f"\r\x1b[2K{cut(line, width() - 1)}")
@@ -48,10 +50,7 @@ class Bar:
         self._shown = line
 
     def close(self) -> None:
-        """The line goes."""
-        self._clear()
-
-    def _clear(self) -> None:
+        """Erase the line."""
         if self._live and self._shown:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
@@ -59,9 +58,9 @@ class Bar:
 
 
 def _progress(daemon: Daemon) -> str:
-    running = sorted(member.task.id for member in daemon.crew.members.values())
-    waits = sum(held.count for held in daemon.plan.holds) if daemon.plan else 0
-    done = daemon.ended
+    running = sorted(attempt.task for attempt in daemon.attempts.running.attempts.values())
+    waits = sum(row.count for row in daemon.plan.holds) if daemon.plan else 0
+    done = daemon.attempts.ended
     part = done * _BAR // max(1, done + waits + len(running))
     bar = "█" * part + "░" * (_BAR - part)
     names = f" ({listed(running[:4], len(running))})" if running else ""
@@ -71,8 +70,8 @@ def _progress(daemon: Daemon) -> str:
 class Screen:
     """A screen that is drawn over itself: slots, projects and their shares, what waits and why."""
 
-    def __init__(self, desk: Desk, title: str, silent: bool = False) -> None:
-        self._desk, self._title, self._silent = desk, title, silent
+    def __init__(self, context: Context, title: str, silent: bool = False) -> None:
+        self._context, self._title, self._silent = context, title, silent
         self._live = sys.stdout.isatty() and not silent
         self._drawn_at = 0.0
         self._lines = 0
@@ -85,16 +84,16 @@ class Screen:
 
     def tick(self, daemon: Daemon) -> None:
         """Draw, not too often; off a terminal, tell what happened."""
-        if monotonic() - self._drawn_at < DRAW_SECONDS:
+        if SYSTEM.monotonic() - self._drawn_at < DRAW_SECONDS:
             return
-        self._drawn_at = monotonic()
+        self._drawn_at = SYSTEM.monotonic()
         if self._live:
-            self._draw(screen_lines(daemon, self._desk, self._title))
+            self._draw(screen_lines(daemon, self._context, self._title))
         elif not self._silent:
             self._tell()
 
     def close(self) -> None:
-        """The screen goes; what comes after it stands alone."""
+        """Erase the screen."""
         if self._live and self._lines:
             sys.stdout.write(f"\x1b[{self._lines}A\x1b[J\x1b[?25h")
             sys.stdout.flush()
@@ -109,68 +108,63 @@ class Screen:
         self._lines = len(lines)
 
     def _tell(self) -> None:
-        from fairlane.cli.look.events_text import event_line
-        from fairlane.service.reports.events import document
+        from fairlane.cli.look.events import event_line
+        from fairlane.service.reports.documents import event as document
 
-        with self._desk.store.read() as reading:
+        with self._context.store.read() as reading:
             after = max(self._told, default=0)
             events = reading.events(after)
         for event in events:
             self._told = {event.number}
             if event.kind not in ("added", "leased"):
-                print(event_line(document(event), self._desk.now()), flush=True)
+                print(event_line(document(event), self._context.now()), flush=True)
 
 
-def screen_lines(daemon: Daemon, desk: Desk, title: str) -> list[str]:
+def screen_lines(daemon: Daemon, context: Context, title: str) -> list[str]:
     """Everything that is going on, in at most a screen."""
     from fairlane.service.reports import status
 
-    told = status.status(desk)
-    running, cap = told["running"], told["capacity"]["cap"] or len(told["running"])
-    head = f"{len(running)} of {cap} slots · {told['queued']['total']} queued"
-    parked = f" · {told['parked']} parked" if told["parked"] else ""
-    news = {member.task.id: member.news for member in daemon.crew.members.values()}
+    answer = status.status(context)
+    running, cap = answer["running"], answer["capacity"]["cap"] or len(answer["running"])
+    head = f"{len(running)} of {cap} slots · {answer['queued']['total']} queued"
+    parked = f" · {answer['parked']} parked" if answer["parked"] else ""
+    news = {attempt.task: attempt.progress for attempt in daemon.attempts.running.attempts.values()}
     lines = [paint(f"{title}   {head}{parked}", "bold"), ""]
-    lines += [_slot(each, news.get(each["task"]), desk.now()) for each in running]
+    lines += [_slot(run, news.get(run["task"]), context.now()) for run in running]
     lines += [paint("  · free", "dim")] * max(0, min(12, cap - len(running)))
-    return [*lines, "", *_projects(desk), "", *_waits(told)]
+    return [*lines, "", *_projects(context), "", *_waits(answer)]
 
 
-def _slot(each: dict[str, Any], news: Progress | None, now: Instant) -> str:
-    age = about(now - parse_instant(each["leased_at"])).replace("less than 1s", "0s")
-    tokens = each["tokens"] or (news.tokens and news.tokens[0] + news.tokens[1] if news else 0)
-    words = cut(each["title"] or (news.note if news else ""), max(10, width() - 52))
-    name = f"{safe(each['task']):<12} {safe(each['project']):<8}"
+def _slot(run: RunningDocument, news: Progress | None, now: Instant) -> str:
+    age = about(now - parse_instant(run["leased_at"])).replace("less than 1s", "0s")
+    tokens = run["tokens"] or (news.tokens and news.tokens[0] + news.tokens[1] if news else 0)
+    words = cut(run["title"] or (news.note if news else ""), max(10, width() - 52))
+    name = f"{safe(run['task']):<12} {safe(run['project']):<8}"
     return f"  {paint('▶', 'green')} {name} {age:>8}  {tokens or 0:>7} tok  {safe(words)}"
 
 
-def _projects(desk: Desk) -> list[str]:
+def _projects(context: Context) -> list[str]:
     """How far each project is, and what its weight is."""
-    with desk.store.read() as reading:
-        tallies, projects = reading.tallies(), reading.projects()
-    found = []
+    with context.store.read() as reading:
+        tallies, projects = reading.tallies(), reading.table(Project)
+    lines = []
     for name, project in projects.items():
-        mine = [each for each in tallies if each.project == name]
-        total = sum(each.count for each in mine)
-        done = sum(each.count for each in mine if each.status == "done")
+        mine = [tally for tally in tallies if tally.project == name]
+        total = sum(tally.count for tally in mine)
+        done = sum(tally.count for tally in mine if tally.status == "done")
         if total:
             part = done * _BAR // total
             bar = paint("█" * part, "cyan") + paint("░" * (_BAR - part), "dim")
-            found.append(f"  {safe(name):<8} weight {project.weight}  {bar} {done} of {total} done")
-    return found
+            lines.append(f"  {safe(name):<8} weight {project.weight}  {bar} {done} of {total} done")
+    return lines
 
 
-def _waits(told: dict[str, Any]) -> list[str]:
+def _waits(answer: StatusAnswer) -> list[str]:
     """What waits, by the rule that holds it."""
-    found = [
-        f"  {number:>3} wait: {safe(cut(in_seconds(reason), width() - 14))}"
-        for reason, number in _reasons(told).items()
-    ]
-    return found[:6]
-
-
-def _reasons(told: dict[str, Any]) -> dict[str, int]:
     reasons: dict[str, int] = {}
-    for held in told["holds"]:
-        reasons[held["reason"]] = reasons.get(held["reason"], 0) + held["count"]
-    return reasons
+    for hold in answer["holds"]:
+        reasons[hold["reason"]] = reasons.get(hold["reason"], 0) + hold["count"]
+    return [
+        f"  {number:>3} wait: {safe(cut(in_seconds(reason), width() - 14))}"
+        for reason, number in list(reasons.items())[:6]
+    ]

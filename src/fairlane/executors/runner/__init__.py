@@ -19,13 +19,14 @@ import subprocess
 import sys
 import time
 
-from .files import write
+from .files import MARK, ignore_nothing, marked, process_started, sweep, write
 from .log import Log
-from .processes import MARK, ignore_nothing, marked, process_started, sweep
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
 if TYPE_CHECKING:
-    from typing import Any, BinaryIO
+    from typing import BinaryIO
+
+    from .files import Orders
 
 __all__ = ["MARK", "REVOKED", "Runner", "main", "marked", "process_started"]
 
@@ -43,7 +44,7 @@ TICK_SECONDS = 0.1
 class Runner:
     """Owns one agent from its start to its end."""
 
-    def __init__(self, folder: str, orders: dict[str, Any]) -> None:
+    def __init__(self, folder: str, orders: Orders) -> None:
         self.folder, self.orders = folder, orders
         self.started_at = time.time_ns() // 1000
         self.stopped = ""  # why it was stopped
@@ -55,8 +56,8 @@ class Runner:
         self._finals = 0
         self.agent: subprocess.Popen[bytes] | None = None
 
-    def run(self) -> dict[str, Any]:
-        """Start it, watch it, and tell how it ended."""
+    def run(self) -> dict[str, object]:
+        """Start the agent, supervise it, and return how it ended."""
         names = [os.path.join(self.folder, f"{name}.log") for name in ("stdout", "stderr")]
         try:
             logs = [Log(name, self.orders) for name in names]
@@ -96,30 +97,30 @@ class Runner:
         self._ladder = [(now + first, signal.SIGTERM), (now + first + second, signal.SIGKILL)]
 
     def _start(self) -> subprocess.Popen[bytes]:
-        words = self.orders["stdin"]
-        given: int | BinaryIO = subprocess.DEVNULL
-        if words is not None:
-            given = os.fdopen(os.memfd_create("prompt"), "w+b")
-            given.write(words.encode())
-            given.seek(0)
+        text = self.orders["stdin"]
+        stdin: int | BinaryIO = subprocess.DEVNULL
+        if text is not None:
+            stdin = os.fdopen(os.memfd_create("prompt"), "w+b")
+            stdin.write(text.encode())
+            stdin.seek(0)
         ignore_nothing()
         return subprocess.Popen(
-            self.orders["argv"], cwd=self.orders["cwd"], env=self.orders["env"], stdin=given,
+            self.orders["argv"], cwd=self.orders["cwd"], env=self.orders["env"], stdin=stdin,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
 
     def _tell_start(self) -> None:
         assert self.agent is not None
-        started = process_started(self.agent.pid)
-        me = {"pid": os.getpid(), "pid_started": process_started(os.getpid())}
-        agent = {"agent_pid": self.agent.pid, "agent_started": started}
-        write(self.folder, "runner.json", me | agent | {"started_at": self.started_at}, now=True)
+        pid = self.agent.pid
+        agent = {"agent_pid": pid, "agent_started": process_started(pid)}
+        document = own_process() | agent | {"started_at": self.started_at}
+        write(self.folder, "runner.json", document, now=True)
 
     def _give_up(self, agent: subprocess.Popen[bytes], logs: list[Log]) -> None:
-        """It cannot be watched over: it ends, and leaves room to say so."""
-        for each in (agent.stdout, agent.stderr, *logs):
-            assert each is not None
-            each.close()
+        """The agent cannot be supervised: kill it, and make room for the exit record."""
+        for file in (agent.stdout, agent.stderr, *logs):
+            assert file is not None
+            file.close()
         sweep(agent.pid, self.orders["marker"])
         agent.wait()
 
@@ -170,7 +171,7 @@ class Runner:
         return bool(data)
 
     def _mind_the_time(self) -> None:
-        """Whatever is due: a stop for its time, its silence, its grace; the next rung."""
+        """Stop for timeout, silence or grace when due; send the next signal of a stop."""
         now = self._awake()
         for name, due in self._deadlines():
             if now >= due:
@@ -181,14 +182,14 @@ class Runner:
                 self._ladder = [(now + 3600, signal.SIGKILL)]
 
     def _deadlines(self) -> list[tuple[str, float]]:
-        found = []
+        dues = []
         if self.orders["timeout"] is not None:
-            found.append(("timeout", self._begun + self.orders["timeout"]))
+            dues.append(("timeout", self._begun + self.orders["timeout"]))
         if self.orders["silence"] is not None:
-            found.append(("silence", self._silent_since + self.orders["silence"]))
+            dues.append(("silence", self._silent_since + self.orders["silence"]))
         if self._grace_until is not None:
-            found.append(("grace", self._grace_until))
-        return [] if self._ladder else found
+            dues.append(("grace", self._grace_until))
+        return [] if self._ladder else dues
 
     def _sleep(self, end: float | None) -> float:
         if end is not None:
@@ -198,11 +199,11 @@ class Runner:
         return max(0.0, min(left, max(TICK_SECONDS, left / 10), 60.0))
 
     def _awake(self) -> float:
-        """A clock that stands still while this process does; nobody sets it."""
+        """A monotonic clock that does not count the time in which this process was suspended."""
         return time.monotonic() - self._asleep
 
     def _passed(self, most: float) -> None:
-        """Since the last call at most so much time was meant to pass; the rest was no work time."""
+        """Count what passed since the last call beyond `most` seconds as suspended time."""
         now = time.monotonic()
         self._asleep += max(0.0, now - self._looked_at - most)
         self._looked_at = now
@@ -213,7 +214,12 @@ class Runner:
             os.killpg(self.agent.pid, number)
 
 
-def failure(error: OSError, what: str) -> dict[str, Any]:
+def own_process() -> dict[str, object]:
+    """How this runner is found again."""
+    return {"pid": os.getpid(), "pid_started": process_started(os.getpid())}
+
+
+def failure(error: OSError, what: str) -> dict[str, object]:
     """Why nothing runs; the number tells whether something was missing here."""
     text = f"{os.fsdecode(error.filename or what)}: {error.strerror}"
     return {"launch_error": text, "errno": error.errno or 0}
@@ -227,39 +233,47 @@ def call_for(argv: list[str], unless: str) -> None:
         subprocess.Popen(argv, stdin=null, stdout=null, stderr=null, start_new_session=True)
 
 
-def _orders() -> dict[str, Any]:
+def take_signals(runner: Runner) -> None:
+    """From now on a request to stop is taken, also one that came before and was blocked."""
+    signal.signal(signal.SIGTERM, lambda number, frame: runner.stop("stop"))
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+
+def _orders() -> Orders:
     """From standard input, or from a named pipe that is gone after it."""
+    orders: Orders
     if len(sys.argv) < 2:
-        return dict(json.load(sys.stdin))
-    with open(sys.argv[1], encoding="utf-8") as pipe:
-        os.unlink(sys.argv[1])
-        return dict(json.load(pipe))
+        orders = json.load(sys.stdin)
+    else:
+        with open(sys.argv[1], encoding="utf-8") as pipe:
+            os.unlink(sys.argv[1])
+            orders = json.load(pipe)
+    return orders
 
 
 def main() -> int:
     """One agent, from its orders to its end."""
     try:
         orders = _orders()
-        os.chdir(orders["folder"])  # whatever becomes of the path, this is the run folder
+        os.chdir(orders["folder"])  # stays the run folder when the path changes
     except (OSError, ValueError):
-        return 3  # whoever should give orders is gone: nothing was started
+        return 3  # the launcher died before it gave orders
     folder = "."
-    me = {"pid": os.getpid(), "pid_started": process_started(os.getpid())}
+    runner = Runner(folder, orders)
+    take_signals(runner)
     try:
         os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-        write(folder, "runner.json", me, now=True)
+        write(folder, "runner.json", own_process(), now=True)
     except OSError as error:
         write(folder, "exit.json", failure(error, orders["folder"]) | {"environment": True})
         return 0
-    runner = Runner(folder, orders)
     if os.path.lexists(os.path.join(folder, REVOKED)):
-        return 3  # whoever gave the orders died, and who came after did not see this runner
-    signal.signal(signal.SIGTERM, lambda number, frame: runner.stop("stop"))
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: None)
+        return 3  # the launcher died, and its successor did not see this runner
     ended = runner.run()
     times = {"started_at": runner.started_at, "ended_at": time.time_ns() // 1000}
     write(folder, "exit.json", ended | times | {"stopped": runner.stopped})
-    if orders.get("after"):
+    if orders["after"]:
         call_for(**orders["after"])
     return 0

@@ -1,4 +1,4 @@
-"""Files of the run folder: whole or not at all, never through a link."""
+"""Files of the run folder, written whole and never through a link; processes of a run."""
 
 from __future__ import annotations
 
@@ -6,12 +6,42 @@ import contextlib
 import errno
 import json
 import os
+import signal
 import time
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
+    class After(TypedDict):
+        """A command that takes in how an attempt ended."""
+
+        argv: list[str]
+        unless: str
+
+    class Orders(TypedDict):
+        """What a runner reads from its pipe; `executors/base.py` says what it means."""
+
+        folder: str
+        argv: list[str]
+        cwd: str
+        env: dict[str, str]
+        stdin: str | None
+        stop: tuple[float, float]
+        grace: float
+        final: list[tuple[str, list[str]]]
+        timeout: float | None
+        silence: float | None
+        max_bytes: int
+        line_max: int
+        mask: list[str]
+        marker: str  # of all processes of the run
+        after: After | None
+        echo: bool  # to the terminal too
+
+
+#: What every process of a run has in its environment.
+MARK = "FAIRLANE_RUN"
 #: How every file of the run folder is opened: the agent could have put a link or a pipe there.
 SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 #: How long a file is tried when the disk is full.
@@ -19,8 +49,8 @@ WRITE_SECONDS = 60.0
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def write(folder: str, name: str, document: dict[str, Any], now: bool = False) -> None:
-    """A whole file or none, kept on disk; where there is no room, tried for a while, or once."""
+def write(folder: str, name: str, document: dict[str, object], now: bool = False) -> None:
+    """Write a file atomically and durably; without room retry for a while, or fail (`now`)."""
     path = os.path.join(folder, name)
     give_up = time.monotonic() + (0.0 if now else WRITE_SECONDS)
     while True:
@@ -28,10 +58,10 @@ def write(folder: str, name: str, document: dict[str, Any], now: bool = False) -
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path + ".new")
             new = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE, 0o600)
-            with os.fdopen(new, "w", encoding="utf-8") as held:
-                json.dump(document, held)
-                held.flush()
-                os.fsync(held.fileno())
+            with os.fdopen(new, "w", encoding="utf-8") as file:
+                json.dump(document, file)
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(path + ".new", path)
             return
         except OSError as error:
@@ -44,7 +74,7 @@ def write(folder: str, name: str, document: dict[str, Any], now: bool = False) -
 
 
 def make_room(folder: str) -> bool:
-    """How it ended matters more than what it said: half of the longer log goes."""
+    """Cut the longer log by half: the exit record matters more."""
     sizes = {}
     for name in ("stdout.log", "stderr.log"):
         with contextlib.suppress(OSError):
@@ -57,3 +87,48 @@ def make_room(folder: str) -> bool:
     for file in sizes:
         os.close(file)
     return made
+
+
+def sweep(group: int, marker: str) -> None:
+    """Nothing stays behind: the group, and whatever left it but carries the run's mark."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+    for _ in range(3):
+        left = marked(marker)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if not left:
+            return
+
+
+def marked(marker: str) -> list[int]:
+    """Other processes that carry this run's mark in their environment."""
+    pids = []
+    mark = os.fsencode(f"{MARK}={marker}")
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+                if mark in file.read().split(b"\0"):
+                    pids.append(int(name))
+    return pids
+
+
+def process_started(pid: int) -> str | None:
+    """What tells this process from a later one of the same number; None: it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def ignore_nothing() -> None:
+    """An agent inherits what is ignored here, but no handler; `nohup` must not keep it from a stop.
+
+    `Popen` itself restores the two that Python ignores.
+    """
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: None)

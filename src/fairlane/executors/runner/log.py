@@ -13,16 +13,18 @@ from .files import SAFE
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
 if TYPE_CHECKING:
-    from typing import Any, BinaryIO
+    from typing import BinaryIO
 
-#: The longest final record that is kept beside the log.
+    from .files import Orders
+
+#: The longest final record that is written beside the log.
 RECORD_MAX = 1 << 16
 
 
 class Log:
-    """One output file: whole lines, masked, up to a size; final records are always kept."""
+    """One output file: whole lines, masked, up to a size; final records always."""
 
-    def __init__(self, path: str, orders: dict[str, Any]) -> None:
+    def __init__(self, path: str, orders: Orders) -> None:
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | SAFE, 0o600)
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise OSError(errno.EINVAL, "no regular file", path)
@@ -31,7 +33,7 @@ class Log:
         self._mask = re.compile("|".join(orders["mask"]).encode()) if orders["mask"] else None
         self._final = orders["final"]
         self._parts: list[bytes] = []  # of a line whose end has not come
-        self._held = 0
+        self._length = 0
         self.dropped = 0
         self.cut = False  # whether the disk was full
         self.finals = 0  # final records so far
@@ -42,20 +44,20 @@ class Log:
         whole, end, rest = data.rpartition(b"\n")
         if end:
             self._block(b"".join([*self._parts, whole, end]))
-            self._parts, self._held = [], 0
+            self._parts, self._length = [], 0
         if self._left <= 0 and not self._parts and not rest.startswith(b"{"):
-            self.dropped += len(rest)  # its end, if it comes, is no beginning of a record
-            self._parts, self._held = ([b" "], 1) if rest else ([], 0)
+            self.dropped += len(rest)  # what follows is not the beginning of a record
+            self._parts, self._length = ([b" "], 1) if rest else ([], 0)
         elif rest:
             self._parts.append(rest)
-            self._held += len(rest)
-        if self._held > self._line_max:
+            self._length += len(rest)
+        if self._length > self._line_max:
             self._block(b"".join(self._parts))
-            self._parts, self._held = [b" "], 1
+            self._parts, self._length = [b" "], 1
 
     def close(self) -> None:
         """No more output."""
-        if self._held > 1:
+        if self._length > 1:
             self._block(b"".join(self._parts) + b"\n")
         if self.dropped:
             self._write(b"[fairlane: %d bytes were dropped]\n" % self.dropped)
@@ -68,13 +70,13 @@ class Log:
         if finals and len(finals[-1]) <= RECORD_MAX:
             self.record = self._masked(finals[-1])
         room = max(0, self._left)
-        kept, beyond = lines[:room], lines[room:]
-        if kept:
-            self._left -= len(kept)
-            self._write(self._masked(kept))
+        within, beyond = lines[:room], lines[room:]
+        if within:
+            self._left -= len(within)
+            self._write(self._masked(within))
         self.dropped += len(beyond)
         for line in finals:
-            if beyond and line not in kept:
+            if beyond and line not in within:
                 self._write(b"\n" + self._masked(line) + b"\n")
 
     def _masked(self, data: bytes) -> bytes:
@@ -84,7 +86,7 @@ class Log:
         try:
             while data:
                 data = data[self._file.write(data) :]
-        except OSError:  # no room: the agent goes on, its words are lost
+        except OSError:  # no room: the agent continues, this output is lost
             self.dropped += len(data)
             self.cut = True
 
@@ -92,13 +94,13 @@ class Log:
         words = [word.encode() for _, known in self._final for word in known]
         if not any(word in lines for word in words):
             return []
-        found = []
+        records = []
         for line in lines.split(b"\n"):
             if len(line) > self._line_max or not line.startswith(b"{"):
-                continue  # nobody reads a longer one
+                continue  # readers skip longer lines
             if any(word in line for word in words):
                 with contextlib.suppress(ValueError, AttributeError, RecursionError):
                     record = json.loads(line)
                     if any(record.get(key) in known for key, known in self._final):
-                        found.append(line)
-        return found
+                        records.append(line)
+        return records

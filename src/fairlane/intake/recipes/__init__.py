@@ -13,12 +13,11 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fairlane.intake import fields
 from fairlane.model.errors import Invalid, did_you_mean
-from fairlane.model.names import check_name
 from fairlane.model.project import Project
+from fairlane.model.values import check_name, names, table, text
 
 STEPS_MAX = 50
 #: Fields of the model that a step may give.
@@ -39,7 +38,7 @@ class Step:
     name: str
     prompt: str
     needs: tuple[str, ...]  # steps
-    values: Mapping[str, Any]  # fields of the model
+    values: Mapping[str, object]  # fields of the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +49,23 @@ class Recipe:
     about: str
     steps: tuple[Step, ...]
 
-    def records(self, first: str, given: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
-        """The tasks `first-STEP` for what was asked; what a step says goes before what is given.
+    def records(
+        self, first: str, task: Mapping[str, object], folder: Path
+    ) -> list[dict[str, object]]:
+        """The tasks `first-STEP`; fields of a step override those of the task that was given.
 
         `folder` is where tasks have the folders of their artifacts.
         """
-        title = title_of(given)
-        rows = []
+        title, meta = title_of(task), table(task.get("meta", {}))
+        rows: list[dict[str, object]] = []
         for at, step in enumerate(self.steps):
             before = self.steps[at - 1].name if at else ""
-            fill = _filler(first, step.name, before, given, title, folder)
-            needs = [f"{first}-{name}" for name in step.needs] or list(given.get("needs", ()))
-            row = {**given, "title": f"{step.name}: {title}", **step.values}
+            fill = _filler(first, step.name, before, task, title, folder)
+            needs = [f"{first}-{name}" for name in step.needs] or task.get("needs", ())
+            row: dict[str, object] = {**task, "title": f"{step.name}: {title}", **step.values}
             row |= {"id": f"{first}-{step.name}", "needs": needs}
             row["prompt"] = _PLACEHOLDER.sub(fill, step.prompt).strip()
-            row["meta"] = {**given.get("meta", {}), "recipe": self.name, "step": step.name}
+            row["meta"] = {**meta, "recipe": self.name, "step": step.name}
             rows.append(row)
         return rows
 
@@ -80,7 +81,7 @@ def find(name: str, project: Project | None, home: Path) -> Recipe:
         file = folder / f"{name}.toml"
         if file.is_file():
             return parse(name, _read(file))
-    known = {each.stem for folder in folders for each in folder.glob("*.toml")}
+    known = {page.stem for folder in folders for page in folder.glob("*.toml")}
     hint = f"{did_you_mean(name, known)} Your own go to {folders[0]}."
     raise Invalid(f"there is no recipe {name!r}", hint, code="unknown_recipe")
 
@@ -94,46 +95,46 @@ def shipped() -> dict[str, str]:
 def parse(name: str, text: str) -> Recipe:
     """A recipe whose steps name only what there is."""
     try:
-        held = tomllib.loads(text)
+        document = tomllib.loads(text)
     except ValueError as error:
         raise Invalid(f"recipe {name}: not TOML: {error}", "Mend it.") from error
-    for key in held:
+    for key in document:
         if key not in ("about", "step"):
             raise Invalid(
                 f"recipe {name}: unknown key {key!r}", did_you_mean(key, ("about", "step"))
             )
-    rows = held.get("step")
+    rows = document.get("step")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise Invalid(f"recipe {name} has no step", "Write one as [[step]].")
     if len(rows) > STEPS_MAX:
         raise Invalid(f"recipe {name}: {len(rows)} steps are too many", f"Use at most {STEPS_MAX}.")
     steps: list[Step] = []
     for at, row in enumerate(rows, 1):
-        where = f"recipe {name}, step {row.get('name', at)}: "
+        where = f"recipe {name}, step {row.get('name', at)}"
         try:
             steps.append(_step(row, [step.name for step in steps]))
         except Invalid as error:
-            raise Invalid(where + error.message, error.hint, error.error_code) from None
-    return Recipe(name, str(held.get("about", "")), tuple(steps))
+            raise error.within(where) from None
+    return Recipe(name, str(document.get("about", "")), tuple(steps))
 
 
-def _step(row: Mapping[str, Any], before: list[str]) -> Step:
+def _step(row: Mapping[str, object], before: list[str]) -> Step:
     for key in row:
         if key not in KEYS:
             raise Invalid(f"unknown key {key!r}", did_you_mean(key, KEYS))
     name = check_name("step", row.get("name"))
     if name in before:
         raise Invalid("its name appears twice", "Give it another name.")
-    prompt = fields.text(row.get("prompt"))
-    needs = row.get("needs", before[-1:])
-    for each in fields.several(fields.name)(needs):
-        if each not in before:
-            hint = did_you_mean(each, before) if before else "The first step needs none."
-            raise Invalid(f"needs {each!r}, which is no step before it", hint)
+    prompt = text(row.get("prompt"))
+    needs = names(row.get("needs", before[-1:]))
+    for need in needs:
+        if need not in before:
+            hint = did_you_mean(need, before) if before else "The first step needs none."
+            raise Invalid(f"needs {need!r}, which is no step before it", hint)
     _check(prompt, before)
     values = {key: row[key] for key in FIELDS if key in row}
     fields.read(values)
-    return Step(name, prompt, tuple(needs), values)
+    return Step(name, prompt, needs, values)
 
 
 def _check(prompt: str, before: list[str]) -> None:
@@ -141,9 +142,9 @@ def _check(prompt: str, before: list[str]) -> None:
     for _, word, part in _PLACEHOLDER.findall(prompt):
         if not word:
             continue
-        known = [*_OWN, *(f"{step}.{each}" for step in before for each in _OF_STEP)]
+        known = [*_OWN, *(f"{step}.{attribute}" for step in before for attribute in _OF_STEP)]
         if before:
-            known += ["previous", *(f"previous.{each}" for each in _OF_STEP)]
+            known += ["previous", *(f"previous.{attribute}" for attribute in _OF_STEP)]
         asked = f"{word}.{part}" if part else word
         if asked not in known:
             message = f"unknown placeholder {{{asked}}}"
@@ -151,16 +152,16 @@ def _check(prompt: str, before: list[str]) -> None:
 
 
 def _filler(
-    first: str, step: str, before: str, given: Mapping[str, Any], title: str, folder: Path
+    first: str, step: str, before: str, task_values: Mapping[str, object], title: str, folder: Path
 ) -> Callable[[re.Match[str]], str]:
     def of(name: str, part: str) -> str:
         task = f"{first}-{name}"
         return {"id": task, "branch": f"fairlane/{task}", "folder": str(folder / task)}[part]
 
-    own = {"prompt": str(given.get("prompt", "")), "title": title}
+    own = {"prompt": str(task_values.get("prompt", "")), "title": title}
 
-    def fill(found: re.Match[str]) -> str:
-        braces, word, part = found.groups()
+    def fill(match: re.Match[str]) -> str:
+        braces, word, part = match.groups()
         if braces:
             return f"{{{braces}}}"
         if word == "previous":
@@ -174,12 +175,12 @@ def _filler(
 
 def _read(file: Path) -> str:
     try:
-        return fields.text(file.read_text(encoding="utf-8"))
+        return text(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise Invalid(f"recipe {file.stem}: {file} cannot be read: {error}", "Mend it.") from error
 
 
-def title_of(given: Mapping[str, Any]) -> str:
+def title_of(task: Mapping[str, object]) -> str:
     """What people read of the whole: its title, else the first line of its prompt."""
-    lines = (line.strip() for line in str(given.get("prompt", "")).splitlines())
-    return str(given.get("title") or next(filter(None, lines), ""))
+    lines = (line.strip() for line in str(task.get("prompt", "")).splitlines())
+    return str(task.get("title") or next(filter(None, lines), ""))

@@ -50,8 +50,8 @@ def _points() -> EntryPoints:
     return entry_points(group=ENTRY_POINTS)
 
 
-def _checked(name: str, found: object) -> Source:
-    if not isinstance(found, Source):
+def _checked(name: str, module: object) -> Source:
+    if not isinstance(module, Source):
         hint = "It needs a function `read(where)`; docs/adding/a-source.md tells."
         raise Invalid(f"{name!r} is no source", hint, code="unknown_source")
-    return found
+    return module

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from fairlane.model.instant import Instant
 
@@ -34,7 +34,7 @@ class Where:
 
 
 class Standing(StrEnum):
-    """What a source says of one item."""
+    """Whether an item is open, taken or closed."""
 
     OPEN = "open"  # may be taken
     TAKEN = "taken"  # somebody works on it: left out unless forced
@@ -43,20 +43,20 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One piece of work as its source tells it."""
+    """One piece of work as its source has it."""
 
     id: str  # as the source calls it
     #: The model's fields: `id` where the source's own does not fit as a task's, `title`, `prompt`,
     #: `kind`, `priority`, `project` where the source names one, `meta` for all that is left over.
-    record: Mapping[str, Any]
+    record: Mapping[str, object]
     standing: Standing = Standing.OPEN
     needs: tuple[str, ...] = ()  # items of this source, by the source's ids, that come first
-    blocked: str = ""  # why the source says that it may not start yet; names the blocker
+    blocked: str = ""  # why it may not start yet; names the blocker
     group: str | None = None  # the collection it belongs to, by the source's id
     why: str = ""  # why it is taken or closed, in a few words
     where: str = ""  # the file or line, for messages
     failures: int = 0  # attempts that failed before it came here
-    also: tuple[str, ...] = ()  # further collections that stand for it where they are named
+    also: tuple[str, ...] = ()  # further collections whose names mean it
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class WriteBack:
     """What has become of an item's task, to be written into the source."""
 
     id: str  # as the source calls it
@@ -102,8 +102,8 @@ class Told:
     status: str  # queued, leased, running, done, parked, canceled
     at: Instant
     reason: str = ""
-    #: `attempts`, `lease`, `lease_expires_at`, …; `told`: the status that was told before this one.
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    #: `attempts`, `lease`, `lease_expires_at`, …; `told`: the status written before this one.
+    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 @runtime_checkable
@@ -120,6 +120,8 @@ class Source(Protocol):
 
 @runtime_checkable
 class Writable(Protocol):
-    """A source that can be told back. Telling the same twice changes nothing the second time."""
+    """A source that accepts write-back. Writing is idempotent."""
 
-    def write(self, where: Where, told: Sequence[Told]) -> list[str]: ...  # ids that were written
+    def write(
+        self, where: Where, updates: Sequence[WriteBack]
+    ) -> list[str]: ...  # ids that were written

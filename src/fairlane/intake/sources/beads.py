@@ -8,14 +8,19 @@ is claimed when its task starts and closed when it is done; its own text is neve
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from fairlane.intake.files import read_text
-from fairlane.intake.formats.bead import COLLECTIONS, WHAT, Bead, id_of, parse, read_all
-from fairlane.intake.formats.web import Web
+from fairlane.intake.bead import COLLECTIONS, WHAT, Bead, Web, id_of, parse, read_all
+from fairlane.intake.files import Printed, ask, read_text
 from fairlane.intake.outline import as_name, prompt_of
-from fairlane.intake.programs import Printed, ask
-from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing, Told, Where
+from fairlane.intake.sources.base import (
+    Collection,
+    Found,
+    Item,
+    LeftOut,
+    Standing,
+    Where,
+    WriteBack,
+)
 from fairlane.model.errors import Invalid, Refused, TryLater
 from fairlane.model.instant import parse_instant, show_instant
 from fairlane.model.names import OLD_NAME
@@ -30,7 +35,7 @@ META = (
     "labels", "owner", "spec_id", "external_ref", "estimated_minutes", "due_at", "created_by",
     "source_system", "metadata",
 )  # fmt: skip
-#: What a bead is told when its task has this status.
+#: What to do with a bead when its task has this status.
 SAID = {"leased": "claim", "running": "claim", "done": "close"}
 
 
@@ -51,26 +56,26 @@ def read(where: Where) -> Found:
     return _found(rows, {id_of(row) for _, row in ready})
 
 
-def write(where: Where, told: Sequence[Told]) -> list[str]:
+def write(where: Where, updates: Sequence[WriteBack]) -> list[str]:
     """Claim what has started, close what is done; what others have taken or closed stays."""
     written = []
-    for each in told:
-        deed = SAID.get(each.status)
-        if deed is None or deed == SAID.get(str(each.facts.get("told"))):
+    for update in updates:
+        deed = SAID.get(update.status)
+        if deed is None or deed == SAID.get(str(update.facts.get("told"))):
             continue
-        bead = _asked(where, each.id)
+        bead = _asked(where, update.id)
         ours = bead.status == "open" or bead.row.get("assignee") in (ACTOR, OLD_NAME)
         if bead.closed or not ours or (deed == "claim" and bead.status != "open"):
             continue
-        reason = each.reason or f"Done by Fairlane as task {each.task}"
+        reason = update.reason or f"Done by Fairlane as task {update.task}"
         words = ("--claim",) if deed == "claim" else ("--reason", reason)
-        _tell(where, "update" if deed == "claim" else "close", each.id, *words)
-        written.append(each.id)
+        _tell(where, "update" if deed == "claim" else "close", update.id, *words)
+        written.append(update.id)
     return written
 
 
 def _program(where: Where) -> tuple[str, ...]:
-    """`bd`, or what stands for it; of a whole question the words before it."""
+    """`bd` or its replacement; of a whole command line the words before the verb."""
     words = where.command or PROGRAM
     ends = [at for at, word in enumerate(words) if word in ("list", "ready") and "--json" in words]
     return words[: ends[0]] if ends else words
@@ -118,7 +123,7 @@ def _last(printed: Printed) -> str:
     return (printed.err or printed.out.strip()).rpartition("\n")[2]
 
 
-def _found(rows: list[tuple[str, Any]], ready: set[str] | None = None) -> Found:
+def _found(rows: list[tuple[str, object]], ready: set[str] | None = None) -> Found:
     beads, left_out = read_all(rows)
     web, items = Web(beads), []
     for bead in beads.values():
@@ -139,9 +144,9 @@ def _found(rows: list[tuple[str, Any]], ready: set[str] | None = None) -> Found:
 
 def _item(bead: Bead, web: Web, ready: set[str] | None) -> Item:
     """One bead with what it waits for; where `bd` was asked, it has the last word."""
-    standing, why, held = _standing(bead)
+    standing, why, hold = _standing(bead)
     needs, reasons = web.blockers(bead, ready is not None and bead.id in ready)
-    reasons = [held, *reasons] if held else reasons
+    reasons = [hold, *reasons] if hold else reasons
     if ready is not None and standing is Standing.OPEN:
         if bead.id in ready:
             reasons = []
@@ -155,7 +160,7 @@ def _item(bead: Bead, web: Web, ready: set[str] | None) -> Item:
 
 
 def _standing(bead: Bead) -> tuple[Standing, str, str]:
-    """What its status says, why it is taken or closed, and why it may not start yet."""
+    """Its standing, why it is taken or closed, and why it may not start yet."""
     row, status = bead.row, bead.status
     if bead.closed:
         return Standing.CLOSED, str(row.get("close_reason") or "closed"), ""
@@ -167,7 +172,7 @@ def _standing(bead: Bead) -> tuple[Standing, str, str]:
     return Standing.OPEN, "", "" if status == "open" else f"its status is {status}"
 
 
-def _record(bead: Bead) -> dict[str, Any]:
+def _record(bead: Bead) -> dict[str, object]:
     """The model's fields. A time until which it is deferred needs no further word from beads."""
     row, title = bead.row, _title(bead)
     sections = [

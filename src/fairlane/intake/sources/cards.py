@@ -13,21 +13,21 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from fairlane.intake import frontmatter, whole
-from fairlane.intake.formats import history
+from fairlane.intake import atomic_write, frontmatter
 from fairlane.intake.outline import leftover
-from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing, Told, Where
+from fairlane.intake.sources import base
 from fairlane.model.errors import Invalid, Refused
 from fairlane.model.instant import to_datetime
-from fairlane.model.names import OLD_NAME, is_name
+from fairlane.model.names import OLD_NAME
+from fairlane.model.values import is_name, none_of, wrong
 
 WHAT = "a folder of cards, or one card"
 LANES = ("backlog", "in-progress", "done")
 OVER = "done"
 IDLE = "idle"
-#: What a card says of a task's status.
+#: The `agent_status` of a card for the status of its task.
 SAID = {
     "queued": "queued", "leased": "running", "running": "running", "done": "succeeded",
     "parked": "failed", "canceled": "canceled",
@@ -53,56 +53,53 @@ class Card(NamedTuple):
     path: Path
 
 
-def read(where: Where) -> Found:
+def read(where: base.Where) -> base.Found:
     """Every card in the folder, by its path."""
     root, folder = _root(where)
-    items: dict[str, Item] = {}
-    left_out: list[LeftOut] = []
+    items: dict[str, base.Item] = {}
+    left_out: list[base.LeftOut] = []
     for card in _cards(root):
-        found: Item | LeftOut | None
         try:
-            found = _item(card, _text(card.path, folder))
+            result = _item(card, _text(card.path, folder))
         except Invalid as error:
             place = _shown(str(card.path))
-            found = LeftOut(_shown(card.id), error.message, place, bad=True, sure=True)
-        if isinstance(found, Item) and card.id in items:
+            result = base.LeftOut(_shown(card.id), error.message, place, bad=True, sure=True)
+        if isinstance(result, base.Item) and card.id in items:
             reason = f"the same card as {items[card.id].where}"
-            found = LeftOut(card.id, reason, str(card.path), bad=True)
-        if isinstance(found, Item):
-            items[card.id] = found
-        elif found is not None:
-            left_out.append(found)
+            result = base.LeftOut(card.id, reason, str(card.path), bad=True)
+        if isinstance(result, base.Item):
+            items[card.id] = result
+        else:
+            left_out += [result] if result else []
     phases = dict.fromkeys(item.group for item in items.values() if item.group)
-    collections = tuple(
-        Collection(phase, _name(phase), phase.replace("-", " ")) for phase in phases
+    groups = tuple(
+        base.Collection(phase, _name(phase), phase.replace("-", " ")) for phase in phases
     )
-    return Found(tuple(items.values()), collections, tuple(left_out))
+    return base.Found(tuple(items.values()), groups, tuple(left_out))
 
 
-def write(where: Where, told: Sequence[Told]) -> list[str]:
-    """Say in each card how its task stands; one that a person has changed since stays."""
+def write(where: base.Where, updates: Sequence[base.WriteBack]) -> list[str]:
+    """Write the status of its task into each card, unless a person has changed it since."""
     root, folder = _root(where)
     paths = {card.id: card.path for card in reversed(list(_cards(root)))}
     written = []
-    for each in told:
-        path = paths.get(each.id)
-        if path is None:
+    for update in updates:
+        if (path := paths.get(update.id)) is None:
             continue
         try:
-            changed = whole.change(path, partial(_told, told=each), folder)
+            changed = atomic_write.change(path, partial(_updated, update=update), folder)
         except Invalid as error:
             raise Refused(f"{path}: {error.message}", error.hint) from error
-        if changed and each.id not in written:
-            written.append(each.id)
+        if changed and update.id not in written:
+            written.append(update.id)
     return written
 
 
-def _root(where: Where) -> tuple[Path, Path]:
+def _root(where: base.Where) -> tuple[Path, Path]:
     """What was given, and the folder that no card leaves."""
-    if where.path is None:
-        raise Invalid("cards are files", f"Give {WHAT}.", code="unreadable")
-    if not where.path.exists():
-        raise Invalid(f"{where.path}: there is no such folder", f"Give {WHAT}.", code="unreadable")
+    if where.path is None or not where.path.exists():
+        what = "cards are files" if where.path is None else f"{where.path}: there is no such folder"
+        raise Invalid(what, f"Give {WHAT}.", code="unreadable")
     return where.path, where.path if where.path.is_dir() else where.path.parent
 
 
@@ -119,7 +116,7 @@ def _cards(root: Path) -> Iterator[Card]:
 
 
 def _place(name: str) -> list[tuple[int, str]]:
-    """Numbers count as numbers: phase-2 comes before phase-10."""
+    """Sort numbers as numbers: phase-2 before phase-10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in _NUMBER.split(name)]
 
 
@@ -131,11 +128,10 @@ def _card(path: Path, root: Path) -> Card:
         phases = [at for at, part in enumerate(above) if _PHASE.match(part)]
         parts = above[phases[-1] :] if phases else parts
     first = next((at for at, part in enumerate(parts) if _PHASE.match(part)), None)
-    phase = None if first is None else parts[first]
-    below = parts if first is None else parts[first + 1 :]
+    phase, below = (None, parts) if first is None else (parts[first], parts[first + 1 :])
     lane = next((part for part in below if part.lower() in LANES), None)
-    kept = [part for part in below if part != lane]
-    name = "/".join([*([phase] if phase else []), *kept, path.stem])
+    folders = [part for part in below if part != lane]
+    name = "/".join([*([phase] if phase else []), *folders, path.stem])
     return Card(name, phase, lane.lower() if lane else None, path)
 
 
@@ -162,7 +158,7 @@ def _decoded(content: bytes) -> str:
         raise Invalid("it is not UTF-8 text") from error
 
 
-def _item(card: Card, text: str) -> Item | LeftOut | None:
+def _item(card: Card, text: str) -> base.Item | base.LeftOut | None:
     """What a file is: work, a card that is not for agents, or no card at all."""
     page = frontmatter.split(text)
     if page is None:
@@ -172,73 +168,70 @@ def _item(card: Card, text: str) -> Item | LeftOut | None:
         raise Invalid("its path is not plain text")
     flow = fields.get("agent_flow")
     if not flow:
-        return LeftOut(card.id, "no agent_flow", str(card.path))
+        return base.LeftOut(card.id, "no agent_flow", str(card.path))
     if not is_name(flow):
-        raise Invalid(f"agent_flow: not a name: {flow!r}")
+        raise wrong("a name", flow).within("agent_flow")
+    parallel = fields.get("parallelizable") or False
+    if not isinstance(parallel, bool):
+        raise wrong("true or false", parallel).within("parallelizable")
     body = page.body.replace("\r\n", "\n")
     heading = _HEADING.search(body)
     title = heading[1] if heading else card.path.stem
     record = {
         "id": _name(card.id),
         "title": title,
-        "prompt": history.without(body).strip() or title,
+        "prompt": frontmatter.without_history(body).strip() or title,
         "kind": flow,
-        "parallel": _flag(fields.get("parallelizable")),
+        "parallel": parallel,
         "meta": leftover(fields, _NOT_META),
     }
     standing, why = _standing(card.lane, _status(fields), page.body)
-    return Item(card.id, record, standing, group=card.phase, why=why, where=str(card.path))
+    return base.Item(card.id, record, standing, group=card.phase, why=why, where=str(card.path))
 
 
-def _flag(value: object) -> bool:
-    if value in (None, "", True, False):
-        return bool(value)
-    raise Invalid(f"parallelizable: not true or false: {value!r}")
-
-
-def _status(fields: dict[str, Any]) -> str:
+def _status(fields: dict[str, object]) -> str:
     return str(fields.get("agent_status") or "").strip() or IDLE
 
 
-def _standing(lane: str | None, status: str, body: str) -> tuple[Standing, str]:
+def _standing(lane: str | None, status: str, body: str) -> tuple[base.Standing, str]:
     """What we wrote ourselves is no news: what is queued is open, what failed can be retried."""
     why, ours = f"agent_status is {status}", _last_said(body) == status
     if lane == OVER:
-        return Standing.CLOSED, f"it is in {OVER}/"
+        return base.Standing.CLOSED, f"it is in {OVER}/"
     if status == IDLE or (status == "queued" and ours):
-        return Standing.OPEN, ""
+        return base.Standing.OPEN, ""
     if status == "succeeded" or (status in CLOSED and not ours):
-        return Standing.CLOSED, why
+        return base.Standing.CLOSED, why
     if status in {*SAID.values()}:
-        return Standing.TAKEN, why
-    known = ", ".join([IDLE, *dict.fromkeys(SAID.values())])
-    raise Invalid(f"agent_status: {status!r} is none of {known}")
+        return base.Standing.TAKEN, why
+    raise none_of(status, [IDLE, *dict.fromkeys(SAID.values())]).within("agent_status")
 
 
-def _told(content: bytes, told: Told) -> bytes:
+def _updated(content: bytes, update: base.WriteBack) -> bytes:
     """The card with the status and one more line of history; itself where neither is due."""
     text = _decoded(content)
     page = frontmatter.split(text)
     if page is None:
         return content
-    now, wanted = _status(page.fields()), SAID[told.status]
-    last = SAID.get(str(told.facts.get("told")), IDLE)
+    now, wanted = _status(page.fields()), SAID[update.status]
+    last = SAID.get(str(update.facts.get("told")), IDLE)
     if now == wanted or now not in (last, _last_said(page.body)):
         return content
     changed = frontmatter.split(frontmatter.put(text, "agent_status", wanted))
     assert changed is not None
-    line = _LINE.format(day=to_datetime(told.at), status=wanted)
-    if told.reason and wanted == "failed":
-        line += f" - {''.join(filter(str.isprintable, ' '.join(told.reason.split())))[:REASON_MAX]}"
-    fence = changed.rest.removesuffix(changed.body)
-    rest = fence + history.with_line(changed.body, line, changed.line_end)
+    line = _LINE.format(day=to_datetime(update.at), status=wanted)
+    if update.reason and wanted == "failed":
+        reason = filter(str.isprintable, " ".join(update.reason.split()))
+        line += f" - {''.join(reason)[:REASON_MAX]}"
+    rest = changed.rest.removesuffix(changed.body)
+    rest += frontmatter.with_history_line(changed.body, line, changed.line_end)
     return changed._replace(rest=rest).text().encode()
 
 
 def _last_said(body: str) -> str | None:
     """The status in the last line of history, where that line is ours."""
-    found = _OURS.match(history.last_line(body))
-    return found[1] if found else None
+    line = _OURS.match(frontmatter.last_history_line(body))
+    return line[1] if line else None
 
 
 def _name(text: str) -> str:

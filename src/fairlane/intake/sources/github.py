@@ -8,26 +8,14 @@ issue with open sub-issues is a group.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from fairlane.intake.files import parse_json, read_text
-from fairlane.intake.outline import (
-    Entry,
-    Outline,
-    as_name,
-    each_valid,
-    leftover,
-    line_of,
-    list_of,
-    prompt_of,
-    table_of,
-)
-from fairlane.intake.programs import Printed, ask
+from fairlane.clock import SYSTEM
+from fairlane.intake import outline
+from fairlane.intake.files import Printed, ask, parse_json, read_text
 from fairlane.intake.sources.base import Collection, Found, Standing, Where
 from fairlane.model.errors import Invalid, TryLater
-from fairlane.model.names import is_name
+from fairlane.model.values import is_name
 
 WHAT = "a file of `gh issue list --json …`, a repository's folder, or OWNER/NAME"
 PROGRAM = ("gh",)
@@ -54,7 +42,7 @@ _QUIET = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "NO_COLOR": "
 
 
 def read(where: Where) -> Found:
-    """Every issue that the file, or `gh`, tells of."""
+    """Every issue of the file or of `gh`."""
     text = where.text
     if text is None and where.path is not None and where.path.is_file():
         text = read_text(where.path, WHAT)
@@ -66,38 +54,40 @@ def read(where: Where) -> Found:
     listing = _Listing([row for row in rows if isinstance(row, dict)])
     origin = where.name if where.command is None else where.command[0]
     places = [f"{origin}, record {at} of {len(rows)}" for at in range(1, len(rows) + 1)]
-    entries, left_out = each_valid(zip(places, rows, strict=True), listing.entries)
-    return Outline(entries).found(listing.parents.values(), left_out)
+    entries, left_out = outline.each_valid(zip(places, rows, strict=True), listing.entries)
+    return outline.Outline(entries).found(listing.parents.values(), left_out)
 
 
 class _Listing:
     """Issues that were listed together, and who belongs to whom among them."""
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, rows: Sequence[Mapping[str, object]]) -> None:
         self._listed = {_key(row) for row in rows}
         self._above = {_key(sub): _key(row) for row in rows for sub in _nodes(row, "subIssues")}
         self.parents: dict[str, Collection] = {}  # issues that are named as parents, but not listed
 
-    def entries(self, place: str, row: Any) -> Iterator[Entry]:
+    def entries(self, place: str, row: object) -> Iterator[outline.Entry]:
         """One issue."""
-        issue = table_of(row)
-        line_of(issue, "number")
-        title = line_of(issue, "title")
-        labels = [str(each.get("name", "")) for each in _nodes(issue, "labels")]
+        issue = outline.table_of(row)
+        outline.line_of(issue, "number")
+        title = outline.line_of(issue, "title")
+        labels = [str(node.get("name", "")) for node in _nodes(issue, "labels")]
         record = {
             "id": _task_id(issue),
             "title": title,
-            "prompt": prompt_of(title, [("", issue.get("body")), ("Issue", issue.get("url"))]),
-            "meta": leftover(issue, _READ) | {"labels": labels},
+            "prompt": outline.prompt_of(
+                title, [("", issue.get("body")), ("Issue", issue.get("url"))]
+            ),
+            "meta": outline.leftover(issue, _READ) | {"labels": labels},
         } | _hints(labels)
-        blockers = [each for each in _nodes(issue, "blockedBy") if _is_open(each)]
-        outside = [_key(each) for each in blockers if _key(each) not in self._listed]
+        blockers = [node for node in _nodes(issue, "blockedBy") if _is_open(node)]
+        outside = [_key(node) for node in blockers if _key(node) not in self._listed]
         under, group = self._place(issue)
-        yield Entry(
+        yield outline.Entry(
             _short(_key(issue)),
             record,
             Standing.OPEN if _is_open(issue) else Standing.CLOSED,
-            tuple(_short(_key(each)) for each in blockers if _key(each) in self._listed),
+            tuple(_short(_key(node)) for node in blockers if _key(node) in self._listed),
             under,
             group,
             "blocked by " + ", ".join(outside) if outside else "",
@@ -105,22 +95,22 @@ class _Listing:
             place,
         )
 
-    def _place(self, issue: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    def _place(self, issue: Mapping[str, object]) -> tuple[str | None, str | None]:
         """The issue that it is part of: one that is listed, or one that is only named."""
         parent = issue.get("parent")
         above = _key(parent) if isinstance(parent, dict) else self._above.get(_key(issue))
         if above is None or above in self._listed:
             return (None if above is None else _short(above)), None
         here = _repository(above) == _repository(_key(issue))
-        shown, named = _short(above) if here else above, parent or {}
+        shown, named = _short(above) if here else above, parent if isinstance(parent, dict) else {}
         made = Collection(shown, _task_id(named), str(named.get("title", "")))
         return None, self.parents.setdefault(above, made).id
 
 
-def _key(issue: Mapping[str, Any]) -> str:
-    """`owner/name#12`; `#12` where the issue does not tell its address."""
-    found = _URL.match(str(issue.get("url", "")))
-    return f"{found[1] if found else ''}#{issue.get('number')}"
+def _key(issue: Mapping[str, object]) -> str:
+    """`owner/name#12`; `#12` where the issue has no address."""
+    address = _URL.match(str(issue.get("url", "")))
+    return f"{address[1] if address else ''}#{issue.get('number')}"
 
 
 def _repository(key: str) -> str:
@@ -131,27 +121,27 @@ def _short(key: str) -> str:
     return key.rpartition("#")[2]
 
 
-def _task_id(issue: Mapping[str, Any]) -> str:
-    """`name-12`, by the repository's name; `gh-12` where it is not told."""
+def _task_id(issue: Mapping[str, object]) -> str:
+    """`name-12`, by the repository's name; `gh-12` without one."""
     key = _key(issue)
-    return as_name(_repository(key).rpartition("/")[2] or "gh", _short(key))
+    return outline.as_name(_repository(key).rpartition("/")[2] or "gh", _short(key))
 
 
-def _is_open(issue: Mapping[str, Any]) -> bool:
+def _is_open(issue: Mapping[str, object]) -> bool:
     return str(issue.get("state") or "OPEN").upper() != "CLOSED"
 
 
-def _nodes(issue: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+def _nodes(issue: Mapping[str, object], key: str) -> list[dict[str, object]]:
     """A list of records, bare or as `{"nodes": […]}`."""
-    held = issue.get(key)
-    if isinstance(held, dict):
-        return _nodes(held, "nodes") if "nodes" in held else []
-    return [each for each in list_of(issue, key) if isinstance(each, dict)]
+    value = issue.get(key)
+    if isinstance(value, dict):
+        return _nodes(value, "nodes") if "nodes" in value else []
+    return [node for node in outline.list_of(issue, key) if isinstance(node, dict)]
 
 
-def _hints(labels: Sequence[str]) -> dict[str, Any]:
-    """What labels say of priority and kind."""
-    hints: dict[str, Any] = {}
+def _hints(labels: Sequence[str]) -> dict[str, object]:
+    """Priority and kind from labels."""
+    hints: dict[str, object] = {}
     for label in labels:
         sort, sign, word = label.lower().replace("/", ":").partition(":")
         word = word.strip() if sign else sort.strip()
@@ -166,9 +156,9 @@ def _ask(where: Where) -> str:
     """What `gh` prints, asked for fewer fields where it knows fewer."""
     argv = list(where.command or _command(where))
     folder = where.path if where.path is not None and where.path.is_dir() else None
-    end = time.monotonic() + where.seconds
+    end = SYSTEM.monotonic() + where.seconds
     for _ in FIELDS:
-        printed = ask(argv, max(0.1, end - time.monotonic()), folder, _QUIET)
+        printed = ask(argv, max(0.1, end - SYSTEM.monotonic()), folder, _QUIET)
         if printed.code == 0:
             return printed.out
         fewer = _fewer(argv, printed.err)
@@ -195,14 +185,14 @@ def _fewer(argv: Sequence[str], err: str) -> list[str] | None:
         return None
     at = argv.index("--json") + 1
     known = set(_KNOWN.findall(err[unknown.end() :]))
-    asked = [each for each in argv[at].split(",") if each != unknown[1]]
-    kept = [each for each in asked if not known or each in known]
-    return [*argv[:at], ",".join(kept), *argv[at + 1 :]] if kept else None
+    asked = [name for name in argv[at].split(",") if name != unknown[1]]
+    rest = [name for name in asked if not known or name in known]
+    return [*argv[:at], ",".join(rest), *argv[at + 1 :]] if rest else None
 
 
 def _refused(printed: Printed) -> TryLater:
     if printed.code == NOT_LOGGED_IN:
         message, hint = "gh is not logged in", "Log in: gh auth login."
         return TryLater(message, hint, "not_logged_in")
-    told = printed.err.splitlines()[0] if printed.err else f"exit {printed.code}"
-    return TryLater(f"gh: {told}", "Run it by hand to see more.", "source_unavailable")
+    reason = printed.err.splitlines()[0] if printed.err else f"exit {printed.code}"
+    return TryLater(f"gh: {reason}", "Run it by hand to see more.", "source_unavailable")

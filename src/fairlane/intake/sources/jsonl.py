@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
 
 from fairlane.intake import fields
-from fairlane.intake.files import read_text
+from fairlane.intake.files import path_of, read_text
 from fairlane.intake.sources.base import Found, Item, LeftOut, Standing, Where
 from fairlane.model.errors import Invalid
+from fairlane.model.values import wrong
 
 WHAT = "a file with one task a line, or - for standard input"
 #: What others call a field -> the model's name. The first that is there counts.
@@ -41,7 +41,8 @@ def read(where: Where) -> Found:
     items: list[Item] = []
     left_out: list[LeftOut] = []
     nameless: dict[str, int] = {}
-    for number, line in enumerate(_text(where).split("\n"), start=1):
+    text = read_text(path_of(where, WHAT), WHAT) if where.text is None else where.text
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         place = f"{name}:{number}"
@@ -52,15 +53,7 @@ def read(where: Where) -> Found:
     return Found(tuple(items), left_out=tuple(left_out))
 
 
-def _text(where: Where) -> str:
-    if where.text is not None:
-        return where.text
-    if where.path is None:
-        raise Invalid("there is nothing to read", f"Give {WHAT}.", code="unreadable")
-    return read_text(where.path, WHAT)
-
-
-def _row(line: str) -> dict[str, Any]:
+def _row(line: str) -> dict[str, object]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -70,19 +63,19 @@ def _row(line: str) -> dict[str, Any]:
     return row
 
 
-def _item(row: dict[str, Any], place: str, nameless: dict[str, int]) -> Item:
+def _item(row: dict[str, object], place: str, nameless: dict[str, int]) -> Item:
     standing, why = _standing(row)
     record = _record(row)
     needs = record.pop("needs", None) or ()
     named = record.pop("id", None)
     if named == "" or type(named) not in (str, int, type(None)):
-        raise Invalid(f"id: not a name: {named!r}")
+        raise wrong("a name", named).within("id")
     item = _digest(row, nameless) if named is None else str(named)
     return Item(item, record, standing, _ids(needs), why=why, where=place)
 
 
-def _standing(row: Mapping[str, Any]) -> tuple[Standing, str]:
-    """What the task's own `status` says, where it has one."""
+def _standing(row: Mapping[str, object]) -> tuple[Standing, str]:
+    """The standing that the task's own `status` means, if it has one."""
     status = str(row.get("status") or "").strip().lower()
     if status in CLOSED:
         return Standing.CLOSED, f"its status is {status}"
@@ -91,10 +84,10 @@ def _standing(row: Mapping[str, Any]) -> tuple[Standing, str]:
     return Standing.OPEN, ""
 
 
-def _record(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The model's fields; everything else goes to `meta`."""
+def _record(row: Mapping[str, object]) -> dict[str, object]:
+    """The model's fields; `meta` takes everything else."""
     record = {key: value for key, value in row.items() if key in fields.READERS}
-    rest: dict[str, Any] = {}
+    rest: dict[str, object] = {}
     for key, value in row.items():
         if key in fields.READERS or key == "status":
             continue
@@ -110,13 +103,13 @@ def _record(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _ids(needs: object) -> tuple[str, ...]:
     named = [needs] if isinstance(needs, str) else needs
-    if not isinstance(named, list | tuple) or any(type(each) not in (str, int) for each in named):
-        raise Invalid(f"needs: not a list of ids: {needs!r}")
-    return tuple(dict.fromkeys(str(each) for each in named))
+    if not isinstance(named, list | tuple) or any(type(need) not in (str, int) for need in named):
+        raise wrong("a list of ids", needs).within("needs")
+    return tuple(dict.fromkeys(str(need) for need in named))
 
 
-def _digest(row: Mapping[str, Any], nameless: dict[str, int]) -> str:
-    """A task without an id is known by what it says; the same again is another one."""
+def _digest(row: Mapping[str, object], nameless: dict[str, int]) -> str:
+    """An id from the content of a task without one; a repeated line gets a number."""
     said = json.dumps(row, sort_keys=True, ensure_ascii=False)
     digest = sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:10]
     nameless[digest] = nameless.get(digest, 0) + 1

@@ -1,4 +1,4 @@
-"""`queue.json`: the queue of cool-workflow, old fields and new; it can be told what became of it.
+"""`queue.json`: the queue of cool-workflow, old fields and new; with write-back.
 
 `pending` and `ready` are open, `leased` and `draining` taken, `drained` and `cancelled` closed. A
 `parked` entry comes in and waits for its source: it is free when it is `pending` there again.
@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeGuard
 
-from fairlane.intake import whole
+from fairlane.intake import atomic_write
 from fairlane.intake.files import parse_json, read_text
-from fairlane.intake.sources.base import Found, Item, LeftOut, Standing, Told, Where
+from fairlane.intake.sources.base import Found, Item, LeftOut, Standing, Where, WriteBack
 from fairlane.model.errors import Invalid
-from fairlane.model.instant import Instant, to_datetime
+from fairlane.model.instant import to_datetime
+from fairlane.model.values import none_of, whole
 
 SCHEMA_VERSION = 1
-#: What an entry's status says of it.
+#: The standing that each status of an entry means.
 STANDING = {
     "pending": Standing.OPEN,
     "ready": Standing.OPEN,
@@ -52,7 +53,7 @@ def read(where: Where) -> Found:
     text = where.text if where.path is None else read_text(where.path, WHAT)
     items: list[Item] = []
     left_out: list[LeftOut] = []
-    for number, entry in enumerate(_parsed(text or "", where.name)["entries"], start=1):
+    for number, entry in enumerate(_entries(_parsed(text or "", where.name)), start=1):
         place = f"{Path(where.name).name}: entry {number}"
         try:
             items.append(_item(entry, place))
@@ -62,28 +63,30 @@ def read(where: Where) -> Found:
     return Found(tuple(items), left_out=tuple(left_out))
 
 
-def write(where: Where, told: Sequence[Told]) -> list[str]:
+def write(where: Where, updates: Sequence[WriteBack]) -> list[str]:
     """Put what became of entries into the file: unknown keys, order and schema stay."""
-    if where.path is None or not told:
+    if where.path is None or not updates:
         return []
     written: list[str] = []
 
     def turn(content: bytes) -> bytes:
         text = content.decode("utf-8-sig")
         document = _parsed(text, where.name)
-        entries = {entry["id"]: entry for entry in document["entries"] if _named(entry)}
+        entries = {entry["id"]: entry for entry in _entries(document) if _named(entry)}
         written[:] = [
-            each.id for each in told if each.id in entries and _tell(entries[each.id], each)
+            update.id
+            for update in updates
+            if update.id in entries and _tell(entries[update.id], update)
         ]
         if not written:
             return content
         return _dumped(document, text).encode()
 
-    whole.change(where.path, turn)
+    atomic_write.change(where.path, turn)
     return written
 
 
-def _parsed(text: str, name: str) -> dict[str, Any]:
+def _parsed(text: str, name: str) -> dict[str, object]:
     document = parse_json(text, name, WHAT)
     if not isinstance(document, dict) or not isinstance(document.get("entries"), list):
         message = f"{name}: not a queue: there is no list `entries`"
@@ -95,23 +98,29 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
     return document
 
 
-def _named(entry: object) -> bool:
+def _entries(document: dict[str, object]) -> list[object]:
+    entries = document["entries"]
+    return entries if isinstance(entries, list) else []
+
+
+def _named(entry: object) -> TypeGuard[dict[str, object]]:
     return isinstance(entry, dict) and isinstance(entry.get("id"), str) and bool(entry["id"])
 
 
-def _item(entry: Any, place: str) -> Item:
+def _item(entry: object, place: str) -> Item:
     if not _named(entry):
         raise Invalid("an entry without an id")
     status = entry.get("status", "pending")
     standing = STANDING.get(status) if isinstance(status, str) else None
     if standing is None:
-        raise Invalid(f"status {status!r} is none of {', '.join(STANDING)}")
-    attempts = entry.get("attempts", 0)
-    if type(attempts) is not int or attempts < 0:
-        raise Invalid(f"attempts: not a count: {attempts!r}")
+        raise none_of(status, STANDING).within("status")
+    try:
+        attempts = whole(0)(entry.get("attempts", 0))
+    except Invalid as error:
+        raise error.within("attempts") from None
     reason = entry.get("parkedReason")
     return Item(
-        entry["id"],
+        str(entry["id"]),
         _record(entry),
         standing,
         blocked=f"parked{f': {reason}' if reason else ''}" if status == "parked" else "",
@@ -121,10 +130,10 @@ def _item(entry: Any, place: str) -> Item:
     )
 
 
-def _record(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _record(entry: Mapping[str, object]) -> dict[str, object]:
     """What is to be done: an application or a workflow, with its inputs."""
     what = entry.get("workflowId") or entry.get("appId") or entry.get("runId") or entry["id"]
-    prompt = entry.get("note") or f"Do {what}."
+    prompt = str(entry.get("note") or f"Do {what}.")
     inputs = entry.get("inputs")
     if inputs:
         prompt += f"\n\nInputs:\n{json.dumps(inputs, indent=2, ensure_ascii=False)}"
@@ -142,10 +151,10 @@ def _record(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tell(entry: dict[str, Any], told: Told) -> bool:
+def _tell(entry: dict[str, object], update: WriteBack) -> bool:
     """Whether anything about the entry is other than it was; what others have set stays."""
-    facts = told.facts
-    status, now = TOLD[told.status], entry.get("status", "pending")
+    facts = update.facts
+    status, now = TOLD[update.status], entry.get("status", "pending")
     last = TOLD.get(str(facts.get("told")), "ready")
     if now not in (last, status) and not (last == "ready" and now in ELIGIBLE):
         return False
@@ -158,11 +167,11 @@ def _tell(entry: dict[str, Any], told: Told) -> bool:
         "nextEligibleAt": _shown(facts.get("backoff_until")) or entry.get("nextEligibleAt"),
         "leaseId": lease.get("lease"),
         "leaseExpiresAt": _shown(lease.get("lease_expires_at")),
-        "parkedReason": told.reason or None if status == "parked" else None,
+        "parkedReason": update.reason or None if status == "parked" else None,
         "drainedAt": entry.get("drainedAt"),
     }
     if status == "drained" and not entry.get("drainedAt"):
-        wanted["drainedAt"] = _shown(told.at)
+        wanted["drainedAt"] = _shown(update.at)
     before = dict(entry)
     for key, value in wanted.items():
         if value is not None:
@@ -172,14 +181,15 @@ def _tell(entry: dict[str, Any], told: Told) -> bool:
     return entry != before
 
 
-def _attempts(entry: Mapping[str, Any], facts: Mapping[str, Any]) -> int | None:
+def _attempts(entry: Mapping[str, object], facts: Mapping[str, object]) -> int | None:
     """Those that failed, here and before; an old file that counts none is not made to."""
-    before = entry.get("attempts", 0)
-    count: int = facts.get("failures", max(before, facts.get("attempts", 0)))
-    return count if count or "attempts" in entry else None
+    numbers = (entry.get("attempts"), facts.get("attempts"))
+    before = max(number if isinstance(number, int) else 0 for number in numbers)
+    count = facts.get("failures", before)
+    return count if isinstance(count, int) and (count or "attempts" in entry) else None
 
 
-def _shown(when: Instant | str | None) -> str | None:
+def _shown(when: object) -> str | None:
     """A time as this file has it, in milliseconds."""
     if type(when) is not int:
         return str(when) if when else None
@@ -187,7 +197,7 @@ def _shown(when: Instant | str | None) -> str | None:
     return text.replace("+00:00", "Z")
 
 
-def _dumped(document: Any, text: str) -> str:
+def _dumped(document: object, text: str) -> str:
     """The document, set as the text was."""
     second = text.split("\n", 2)[1] if text.count("\n") > 1 else ""
     indent = len(second) - len(second.lstrip(" ")) or None

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from fairlane.intake.files import read_text
+from fairlane.intake.files import path_of, read_text
 from fairlane.intake.outline import as_name
 from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing, Where
 from fairlane.model.errors import Invalid
@@ -29,6 +28,8 @@ _NEEDS = re.compile(r"\(depends on ([^)]*)\)", re.IGNORECASE)
 _ID = re.compile(r"T\d+")
 _STORY = re.compile(r"\buser stor(?:y|ies)\b|\bUS\d+\b", re.IGNORECASE)
 _RANK = re.compile(r"\bP([1-9])\b")
+#: The name of a feature, the prefix of its ids, its file.
+_Place = tuple[str, str, str]
 
 
 @dataclass(slots=True)
@@ -62,14 +63,13 @@ def read(where: Where) -> Found:
     """One feature, or every feature of the folder `specs`."""
     if where.text is not None:
         return _feature(where.text, where.name, "spec", "")
-    if where.path is None:
-        raise Invalid("there is nothing to read", f"Give {WHAT}.", code="unreadable")
-    if not where.path.is_dir() or (where.path / "tasks.md").is_file():
-        path = where.path / "tasks.md" if where.path.is_dir() else where.path
+    path = path_of(where, WHAT)
+    if not path.is_dir() or (path / "tasks.md").is_file():
+        path = path / "tasks.md" if path.is_dir() else path
         return _feature(read_text(path, WHAT), str(path), _name(path), "")
-    files = sorted([*where.path.glob("*/tasks.md"), *where.path.glob("specs/*/tasks.md")])
+    files = sorted([*path.glob("*/tasks.md"), *path.glob("specs/*/tasks.md")])
     if not files:
-        raise Invalid(f"{where.path}: no tasks.md in it", f"Give {WHAT}.", code="unreadable")
+        raise Invalid(f"{path}: no tasks.md in it", f"Give {WHAT}.", code="unreadable")
     return _together(
         _feature(read_text(file, WHAT), str(file), _name(file), f"{_name(file)}/") for file in files
     )
@@ -79,23 +79,23 @@ def _name(path: Path) -> str:
     return path.absolute().parent.name
 
 
-def _together(found: Iterator[Found]) -> Found:
-    all_of = list(found)
+def _together(features: Iterator[Found]) -> Found:
+    all_of = list(features)
     return Found(
-        tuple(item for each in all_of for item in each.items),
-        tuple(group for each in all_of for group in each.collections),
-        tuple(left for each in all_of for left in each.left_out),
+        tuple(item for feature in all_of for item in feature.items),
+        tuple(group for feature in all_of for group in feature.collections),
+        tuple(left for feature in all_of for left in feature.left_out),
     )
 
 
 def _feature(text: str, origin: str, name: str, shown: str) -> Found:
-    """The tasks of one file; `shown` stands before its ids where there are several files."""
+    """The tasks of one file; `shown` prefixes its ids where there are several files."""
     phases, left_out = _parse(text, origin, shown)
     top = Collection(shown.rstrip("/") or name, as_name(name), name)
     collections, items = [top], []
     known = {line.id: line for phase in phases for line in phase.lines}
     for at, phase in enumerate(phases):
-        number = found[1] if (found := _NUMBER.match(phase.title)) else ""
+        number = digits[1] if (digits := _NUMBER.match(phase.title)) else ""
         group = top.id
         if number:
             group = f"{shown}phase-{number}"
@@ -111,7 +111,7 @@ def _feature(text: str, origin: str, name: str, shown: str) -> Found:
 
 
 def _parse(text: str, origin: str, shown: str) -> tuple[list[_Phase], list[LeftOut]]:
-    phases, left_out, seen = [_Phase("")], [], set()
+    phases, left_out, ids = [_Phase("")], [], set()
     fenced = False
     for number, line in enumerate(text.splitlines(), 1):
         fenced ^= bool(_FENCE.match(line))
@@ -121,15 +121,15 @@ def _parse(text: str, origin: str, shown: str) -> tuple[list[_Phase], list[LeftO
             phases.append(_Phase(heading[1].strip()))
         elif _HEADING.match(line):
             phases.append(_Phase(""))
-        elif found := _TASK.match(line):
-            done, name, beside, story, told = found.groups()
-            if name in seen or not told.strip():
-                why = "its id appears twice" if name in seen else "it says nothing"
+        elif parts := _TASK.match(line):
+            done, name, beside, story, words = parts.groups()
+            if name in ids or not words.strip():
+                why = "its id appears twice" if name in ids else "it says nothing"
                 left_out.append(LeftOut(shown + name, why, f"{origin}:{number}", bad=True))
                 continue
-            seen.add(name)
-            needs = [each for part in _NEEDS.findall(told) for each in _ID.findall(part)]
-            made = _Line(name, told.strip(), done != " ", bool(beside), story or "", number, needs)
+            ids.add(name)
+            needs = [need for part in _NEEDS.findall(words) for need in _ID.findall(part)]
+            made = _Line(name, words.strip(), done != " ", bool(beside), story or "", number, needs)
             phases[-1].lines.append(made)
         elif _ALMOST.match(line):
             why = "not of the form: - [ ] T001 [P] [US1] text"
@@ -157,31 +157,29 @@ def _item(
     known: dict[str, _Line],
     phase: _Phase,
     group: str,
-    place: tuple[str, str, str],
+    place: _Place,
 ) -> Item:
     name, shown, origin = place
     rank = _RANK.search(phase.title)
-    record: dict[str, Any] = {
+    record: dict[str, object] = {
         "id": as_name(name, line.id),
         "title": line.text,
         "prompt": f"{line.text}\n\nThis is {line.id} of specs/{name}/tasks.md. The documents "
         "beside that file tell what the feature is and how it is planned; keep to this task.",
         "priority": 90 + 10 * int(rank[1]) if rank and phase.is_story else 100,
-        "meta": {"phase": phase.title},
+        "meta": {"phase": phase.title} | ({"story": line.story.strip(" []")} if line.story else {}),
     }
-    if line.story:
-        record["meta"] |= {"story": line.story.strip(" []")}
     if line.beside:
         record["parallel"] = True
-    missing = [each for each in line.needs if each not in known]
+    missing = [need for need in line.needs if need not in known]
     return Item(
         shown + line.id,
         record,
         Standing.CLOSED if line.done else Standing.OPEN,
         tuple(
-            shown + each for each in dict.fromkeys(needs) if each in known and not known[each].done
+            shown + need for need in dict.fromkeys(needs) if need in known and not known[need].done
         ),
-        "; ".join(f"needs {each}, which is not there" for each in missing),
+        "; ".join(f"needs {need}, which is not there" for need in missing),
         group,
         "ticked off" if line.done else "",
         f"{origin}:{line.number}",

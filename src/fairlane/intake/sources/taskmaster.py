@@ -10,20 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from fairlane.intake import outline
 from fairlane.intake.files import locate, parse_json, read_text
-from fairlane.intake.outline import (
-    Entry,
-    Outline,
-    as_name,
-    each_valid,
-    leftover,
-    line_of,
-    list_of,
-    prompt_of,
-    table_of,
-)
 from fairlane.intake.sources.base import Collection, Found, LeftOut, Standing, Where
 from fairlane.model.errors import Invalid
 
@@ -46,12 +35,12 @@ def read(where: Where) -> Found:
     else:
         path = locate(where, PLACES, WHAT)
         text, folder = read_text(path, WHAT), _project(path)
-    entries: list[Entry] = []
+    entries: list[outline.Entry] = []
     collections: list[Collection] = []
     left_out: list[LeftOut] = []
     for tag, tasks in _tags(parse_json(text, where.name, WHAT), where.name).items():
         reader = _Tag(tag, folder or "tm")
-        made, bad = each_valid(
+        made, bad = outline.each_valid(
             [(f"{where.name}, task {at} of {tag}", row) for at, row in enumerate(tasks, 1)],
             reader.entries,
         )
@@ -59,7 +48,7 @@ def read(where: Where) -> Found:
         left_out += bad
         if reader.collection is not None:
             collections.append(reader.collection)
-    return Outline(entries).found(collections, left_out)
+    return outline.Outline(entries).found(collections, left_out)
 
 
 def _project(path: Path) -> str:
@@ -70,16 +59,16 @@ def _project(path: Path) -> str:
     return folder.name
 
 
-def _tags(document: Any, name: str) -> dict[str, list[Any]]:
+def _tags(document: object, name: str) -> dict[str, list[object]]:
     """Tag -> its tasks, whichever shape the file has."""
     if isinstance(document, list):
         return {DEFAULT_TAG: document}
     if isinstance(document, dict) and isinstance(document.get("tasks"), list):
         return {DEFAULT_TAG: document["tasks"]}
     tags = {
-        str(tag): held["tasks"]
-        for tag, held in (document if isinstance(document, dict) else {}).items()
-        if isinstance(held, dict) and isinstance(held.get("tasks"), list)
+        str(tag): content["tasks"]
+        for tag, content in (document if isinstance(document, dict) else {}).items()
+        if isinstance(content, dict) and isinstance(content.get("tasks"), list)
     }
     if not tags and document != {}:
         raise Invalid(f"{name}: no tasks in it", f"Give {WHAT}.", code="unreadable")
@@ -92,25 +81,27 @@ class _Tag:
     def __init__(self, tag: str, folder: str) -> None:
         usual = tag == DEFAULT_TAG
         self._shown = "" if usual else f"{tag}:"
-        self._name = as_name(folder, "" if usual else tag)
+        self._name = outline.as_name(folder, "" if usual else tag)
         self.collection = None if usual else Collection(tag, self._name, f"tag {tag}")
 
-    def entries(self, place: str, row: Any) -> Iterator[Entry]:
+    def entries(self, place: str, row: object) -> Iterator[outline.Entry]:
         """A task, and its subtasks under it."""
-        task = table_of(row)
-        name = line_of(task, "id")
-        subtasks = [table_of(each) for each in list_of(task, "subtasks")]
+        task = outline.table_of(row)
+        name = outline.line_of(task, "id")
+        subtasks = [outline.table_of(subtask) for subtask in outline.list_of(task, "subtasks")]
         yield self._entry(task, name, None, place)
-        for each in subtasks:
-            number = line_of(each, "id").rpartition(".")[2]
-            yield self._entry({"priority": task.get("priority")} | each, number, name, place)
+        for subtask in subtasks:
+            number = outline.line_of(subtask, "id").rpartition(".")[2]
+            yield self._entry({"priority": task.get("priority")} | subtask, number, name, place)
 
-    def _entry(self, task: Mapping[str, Any], name: str, above: str | None, place: str) -> Entry:
+    def _entry(
+        self, task: Mapping[str, object], name: str, above: str | None, place: str
+    ) -> outline.Entry:
         whole = f"{above}.{name}" if above else name
         status = str(task.get("status") or "pending")
         standing, blocked = _standing(status)
-        title = line_of(task, "title")
-        prompt = prompt_of(
+        title = outline.line_of(task, "title")
+        prompt = outline.prompt_of(
             title,
             (
                 ("", task.get("description")),
@@ -120,36 +111,36 @@ class _Tag:
             ),
         )
         record = {
-            "id": as_name(self._name, whole),
+            "id": outline.as_name(self._name, whole),
             "title": title,
             "prompt": prompt,
             "priority": PRIORITIES.get(str(task.get("priority")).lower(), 100),
-            "meta": leftover(task, _READ),
+            "meta": outline.leftover(task, _READ),
         }
         needs = tuple(
-            self._shown + _whole_id(each, above) for each in list_of(task, "dependencies")
+            self._shown + _whole_id(need, above) for need in outline.list_of(task, "dependencies")
         )
-        return Entry(
+        return outline.Entry(
             self._shown + whole, record, standing, needs,
             None if above is None else self._shown + above,
             self.collection.id if self.collection else None,
             blocked, status if standing is not Standing.OPEN else "", place,
         )  # fmt: skip
 
-    def without_dropped(self, entries: list[Entry]) -> list[Entry]:
+    def without_dropped(self, entries: list[outline.Entry]) -> list[outline.Entry]:
         """What needs a task that was given up waits: its need will never be met."""
-        dropped = {each.id for each in entries if each.why == "cancelled"}
-        told = []
-        for each in entries:
-            lost = [name for name in each.needs if name in dropped]
-            kept = tuple(name for name in each.needs if name not in dropped)
-            why = "; ".join(filter(None, [each.blocked, *(f"{n} is cancelled" for n in lost)]))
-            told.append(replace(each, needs=kept, blocked=why) if lost else each)
-        return told
+        dropped = {entry.id for entry in entries if entry.why == "cancelled"}
+        result = []
+        for entry in entries:
+            lost = [name for name in entry.needs if name in dropped]
+            rest = tuple(name for name in entry.needs if name not in dropped)
+            why = "; ".join(filter(None, [entry.blocked, *(f"{n} is cancelled" for n in lost)]))
+            result.append(replace(entry, needs=rest, blocked=why) if lost else entry)
+        return result
 
 
 def _standing(status: str) -> tuple[Standing, str]:
-    """What a status says, and what it says of waiting."""
+    """The standing that a status means, and why the task waits."""
     if status in _DONE or status == "cancelled":
         return Standing.CLOSED, ""
     if status in _TAKEN:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlencode
 
-from fairlane.model.project import Project
+from fairlane.engine.context import Context
+from fairlane.model.documents.groups import GroupDocument
+from fairlane.model.project import Group, Pause, Project
 from fairlane.page.drawing import meter
-from fairlane.page.html import Html, div, span, tag
-from fairlane.page.parts import act, badge, card, empty, project_of
-from fairlane.page.switch import switch
+from fairlane.page.html import Child, Html, div, span, tag
+from fairlane.page.parts import badge, card, empty, pause_button, project_of
+from fairlane.page.shell import switch
 from fairlane.page.words import colour, count
-from fairlane.service.desk import Desk
 from fairlane.service.reports.groups import list_groups
-from fairlane.store.base import Reading
 
 #: With more tasks than this a group's progress is not counted task by task.
 COUNTED_MAX = 20_000
@@ -29,63 +28,52 @@ class Groups:
     place = "groups"
     address = "/groups"
 
-    def regions(self, desk: Desk) -> dict[str, Html]:
+    def regions(self, context: Context) -> dict[str, Html]:
         """Every part that can change."""
-        with desk.store.read() as reading:
-            counts: dict[str, Counter[str]] = {}
-            for each in reading.tallies():
-                counts.setdefault(each.project, Counter())[str(each.status)] += each.count
-            projects = reading.projects()
-            paused = {each.scope for each in reading.pauses()}
+        with context.store.read() as reading:
+            counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+            for row in reading.tallies():
+                counts[row.project][str(row.status)] += row.count
+            projects = reading.table(Project)
+            paused = {row.scope for row in reading.table(Pause).values()}
             counted = sum(by.total() for by in counts.values()) <= COUNTED_MAX
-            bare = [] if counted else _bare(reading)
+            names = sorted(reading.table(Group).items())[:SHOWN]
         known = sorted(projects)
         rows = [
-            _project(
-                projects[name], counts.get(name, Counter()), known, f"project:{name}" in paused
-            )
+            _project(projects[name], counts[name], known, f"project:{name}" in paused)
             for name in known[:SHOWN]
         ]
-        groups = list_groups(desk)["groups"][:SHOWN] if counted else bare
+        if counted:
+            groups = [_counted(group) for group in list_groups(context)["groups"][:SHOWN]]
+        else:
+            groups = [
+                _group(name, group.parent, f"group:{name}" in paused, meter(0, f"{name}: "))
+                for name, group in names
+            ]
+        listed, about = tag("ul", rows, class_="rows"), count(len(rows), "project")
         return {
-            "switch": switch(desk),
-            "projectlist": card(
-                "projectlist",
-                "Projects",
-                tag("ul", rows, class_="rows"),
-                count(len(rows), "project"),
-            ),
+            "switch": switch(context),
+            "projectlist": card("projectlist", "Projects", listed, about),
             "grouplist": _groups(groups, counted),
         }
 
     def frame(self, regions: Mapping[str, Html]) -> Html:
-        """Where each part stands."""
+        """The layout of the regions."""
         parts = [regions["projectlist"], regions["grouplist"]]
         return div("narrow wide", tag("h1", "Projects and groups"), div("halves", parts))
 
 
-def _groups(found: list[dict[str, Any]], counted: bool) -> Html:
+def _groups(rows: list[Html], counted: bool) -> Html:
     hint = "A group follows tasks together; name one when you add a task."
-    if not found:
+    if not rows:
         return card("grouplist", "Groups", empty("There is no group.", hint))
-    about = count(len(found), "group") + ("" if counted else ", too many tasks to count")
-    rows = tag("ul", [_group(each) for each in found], class_="rows")
-    return card("grouplist", "Groups", rows, about)
-
-
-def _bare(reading: Reading) -> list[dict[str, Any]]:
-    """Groups without progress."""
-    paused = {each.scope for each in reading.pauses()}
-    rest = {"progress": "", "total": 0, "by_status": {}, "stranded": False}
-    return [
-        {"name": name, "parent": group.parent, "paused": f"group:{name}" in paused} | rest
-        for name, group in sorted(reading.groups().items())[:SHOWN]
-    ]
+    about = count(len(rows), "group") + ("" if counted else ", too many tasks to count")
+    return card("grouplist", "Groups", tag("ul", rows, class_="rows"), about)
 
 
 def _project(project: Project, by: Counter[str], known: list[str], paused: bool) -> Html:
     name, total, flying = project.name, by.total(), by["leased"] + by["running"]
-    told = f"{by['done']:,} of {total:,} done"
+    progress = f"{by['done']:,} of {total:,} done"
     link = f"/tasks?{urlencode({'project': name})}"
     head = div(
         "split",
@@ -93,30 +81,30 @@ def _project(project: Project, by: Counter[str], known: list[str], paused: bool)
         span("quiet-text num", f"weight {project.weight}"),
         badge(f"{flying} in flight", "live") if flying else None,
         badge(f"{by['parked']} parked", "bad") if by["parked"] else None,
-        span("num end", told),
-        _pause(f"project:{name}", paused),
+        span("num end", progress),
+        pause_button(f"project:{name}", paused),
     )
     part = by["done"] / total if total else 0
-    bar = meter(part, f"{name}: {told}", tone=colour(name, known))
+    bar = meter(part, f"{name}: {progress}", tone=colour(name, known))
     return tag("li", head, bar, data_key=name)
 
 
-def _group(each: dict[str, Any]) -> Html:
-    name, total = each["name"], each["total"]
-    link = f"/tasks?{urlencode({'group': name})}"
+def _counted(group: GroupDocument) -> Html:
+    badges = [badge("stranded", "warn")] if group["stranded"] else []
+    part = group["by_status"]["done"] / group["total"] if group["total"] else 0
+    bar = meter(part, f"{group['name']}: {group['progress']}")
+    return _group(group["name"], group["parent"], group["paused"], bar, group["progress"], badges)
+
+
+def _group(
+    name: str, parent: str | None, paused: bool, bar: Html, progress: str = "", badges: Child = None
+) -> Html:
     head = div(
         "split",
-        tag("a", name, href=link, class_="title"),
-        span("quiet-text", f"under {each['parent']}" if each["parent"] else ""),
-        badge("stranded", "warn") if each["stranded"] else None,
-        span("num end", each["progress"]),
-        _pause(f"group:{name}", each["paused"]),
+        tag("a", name, href=f"/tasks?{urlencode({'group': name})}", class_="title"),
+        span("quiet-text", f"under {parent}" if parent else ""),
+        badges,
+        span("num end", progress),
+        pause_button(f"group:{name}", paused),
     )
-    part = each["by_status"].get("done", 0) / total if total else 0
-    return tag("li", head, meter(part, f"{name}: {each['progress']}"), data_key=name)
-
-
-def _pause(scope: str, paused: bool) -> Html:
-    if paused:
-        return act("resume", "Resume", "play", {"scope": scope}, label=f"Resume {scope}")
-    return act("pause", "Pause", "pause", {"scope": scope}, label=f"Pause {scope}")
+    return tag("li", head, bar, data_key=name)

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from fairlane.engine.context import Context
 from fairlane.model.instant import parse_instant
 from fairlane.model.project import CLOCK_SCALE
 from fairlane.page.drawing import meter
-from fairlane.page.html import Html, div, join, span, tag
-from fairlane.page.icons import icon
+from fairlane.page.html import Html, div, icon, join, span, tag
 from fairlane.page.parts import badge, card, empty, project_of
-from fairlane.page.switch import switch
+from fairlane.page.shell import switch
 from fairlane.page.views import charts, waits
-from fairlane.page.views.scene import SPANS, Scene, scene
+from fairlane.page.views.scene import SPANS, RunningLine, Scene, scene
 from fairlane.page.words import dollars, short, task_link, ticking
-from fairlane.service.desk import Desk
+from fairlane.service.reports.timeline import UpcomingDocument
 
 _TAGS = re.compile(r"<[^>]*>")
 #: How many free slots are drawn; more are counted.
@@ -34,11 +34,11 @@ class Overview:
         self._span = query.get("span") if query.get("span") in SPANS else None
         self.address = "/" + (f"?{urlencode({'span': self._span})}" if self._span else "")
 
-    def regions(self, desk: Desk) -> dict[str, Html]:
+    def regions(self, context: Context) -> dict[str, Html]:
         """Every part that can change, by its id."""
-        now = scene(desk, self._span)
+        now = scene(context, self._span)
         return {
-            "switch": switch(desk),
+            "switch": switch(context),
             "notice": waits.notice(now),
             "numbers": numbers(now),
             "slots": slots(now),
@@ -53,8 +53,8 @@ class Overview:
         }
 
     def frame(self, regions: Mapping[str, Html]) -> Html:
-        """Where each part stands."""
-        parts = [each for name, each in regions.items() if name != "switch"]
+        """The layout of the regions."""
+        parts = [region for name, region in regions.items() if name != "switch"]
         return join(tag("h1", "Overview", class_="sr"), div("overview", parts))
 
 
@@ -87,7 +87,7 @@ def _number(name: str, value: Html | str, about: str, href: str, tone: str = "")
 
 def slots(now: Scene) -> Html:
     """What runs, oldest first, and what is free."""
-    cells = [_slot(each, now) for each in now.running]
+    cells = [_slot(line, now) for line in now.running]
     free = now.room["free"]
     cells += [
         tag("li", span("", "Free"), class_="slot free", data_key=f"free{number}")
@@ -97,29 +97,29 @@ def slots(now: Scene) -> Html:
         cells.append(tag("li", f"and {free - FREE_SHOWN:,} more free", class_="slot free"))
     if not cells:
         cells = [tag("li", "No slot is open.", class_="slot free")]
-    told = f"{len(now.running):,} busy" + (f", {free:,} free" if free is not None else "")
+    summary = f"{len(now.running):,} busy" + (f", {free:,} free" if free is not None else "")
     cap, flying = now.room["cap"], now.room["in_flight"]
     if cap is not None and free is not None and free < cap - flying:
-        told += f"; the cap allows {cap:,}, the workers have fewer slots"
+        summary += f"; the cap allows {cap:,}, the workers have fewer slots"
     change = {"type": "button", "class_": "quiet", "data_open": "cap"}
     tools = tag("button", icon("cap"), "Change cap", **change)
-    return card("slots", "Slots", tag("ol", cells, class_="slots"), told, tools)
+    return card("slots", "Slots", tag("ol", cells, class_="slots"), summary, tools)
 
 
-def _slot(each: dict[str, Any], now: Scene) -> Html:
-    link = task_link(each["task"], each["title"] or each["task"], class_="title")
-    age = ticking(parse_instant(each["started_at"] or each["leased_at"]))
+def _slot(run: RunningLine, now: Scene) -> Html:
+    link = task_link(run["task"], run["title"] or run["task"], class_="title")
+    age = ticking(parse_instant(run["started_at"] or run["leased_at"]))
     pulse = span("pulse", aria_hidden="true")
     runs = span("age", span("sr", "for "), age)
-    words = [project_of(each["project"], now.projects), span("mono", each["task"])]
-    if each["attempt"] > 1:
-        words.append(badge(f"attempt {each['attempt']}"))
-    if each["stop_requested"]:
+    words = [project_of(run["project"], now.projects), span("mono", run["task"])]
+    if run["attempt"] > 1:
+        words.append(badge(f"attempt {run['attempt']}"))
+    if run["stop_requested"]:
         words.append(badge("stopping", "bad"))
-    used, estimate = each["tokens"] or 0, each["estimate_tokens"] or 0
-    cost = f" · {dollars(each['usd'])}" if each["usd"] else ""
+    used, estimate = run["tokens"] or 0, run["estimate_tokens"] or 0
+    cost = f" · {dollars(run['usd'])}" if run["usd"] else ""
     words.append(span("num end", f"{short(used)} tok{cost}"))
-    line = each["line"] or ("starting" if each["status"] == "leased" else "no output yet")
+    line = run["line"] or ("starting" if run["status"] == "leased" else "no output yet")
     label = f"{used:,} of about {estimate:,} tokens"
     return tag(
         "li",
@@ -128,15 +128,15 @@ def _slot(each: dict[str, Any], now: Scene) -> Html:
         tag("p", line[:200], class_="line mono"),
         meter(used / estimate if estimate else 0, label),
         class_="slot busy",
-        data_key=each["lease"],
+        data_key=run["lease"],
     )
 
 
 def next_up(now: Scene) -> Html:
     """What starts next, numbered, with why."""
-    rows = [_next(each, now) for each in now.next_up]
+    rows = [_next(row, now) for row in now.next_up]
     about = "as slots free up" if now.room["free"] == 0 else "now"
-    if any(each["scope"] == "all" for each in now.paused):
+    if any(row["scope"] == "all" for row in now.paused):
         body = empty("Nothing starts while everything is paused.")
     elif rows:
         body = tag("ol", rows, class_="next rows")
@@ -155,16 +155,16 @@ def _nothing(now: Scene) -> tuple[str, str]:
     return "Nothing is ready to start.", hint
 
 
-def _next(each: dict[str, Any], now: Scene) -> Html:
-    parts = [f"{key} {value:,}" for key, value in each["score_parts"].items() if value]
+def _next(row: UpcomingDocument, now: Scene) -> Html:
+    parts = [f"{key} {value:,}" for key, value in row["score_parts"].items() if value]
     facts = [
-        project_of(each["project"], now.projects),
-        span("", each["kind"]),
-        span("num", share_words(each["share"])),
-        span("num", f"score {each['score']:,}: {', '.join(parts)}" if parts else "score 0"),
+        project_of(row["project"], now.projects),
+        span("", row["kind"]),
+        span("num", share_words(row["share"])),
+        span("num", f"score {row['score']:,}: {', '.join(parts)}" if parts else "score 0"),
     ]
-    link = task_link(each["task"], each["title"] or each["task"], class_="title")
-    return tag("li", link, div("facts", facts), data_key=each["task"])
+    link = task_link(row["task"], row["title"] or row["task"], class_="title")
+    return tag("li", link, div("facts", facts), data_key=row["task"])
 
 
 def share_words(share: Mapping[str, Any]) -> str:

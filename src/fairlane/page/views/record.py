@@ -1,24 +1,15 @@
-"""The record of a task: its attempts, what it says, its history, and the form that changes it."""
+"""The record of a task: its attempts, what it says, its history, its log, and its form."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from fairlane.engine.context import Context
+from fairlane.executors.base import STREAMS
+from fairlane.model.documents import tasks
 from fairlane.model.instant import parse_instant
-from fairlane.page.dialogs import dialog, form, line
 from fairlane.page.html import Child, Html, div, join, span, tag
-from fairlane.page.parts import badge, card, empty, field, table
-from fairlane.page.words import (
-    count,
-    dollars,
-    length,
-    moment,
-    sentence,
-    short,
-    shortened,
-    task_link,
-    ticking,
-)
+from fairlane.page.parts import badge, card, chip, empty, field, shortened, table
+from fairlane.page.shell import dialog, form, line
+from fairlane.page.words import count, dollars, length, moment, sentence, short, task_link, ticking
 
 _WORDS = {
     "added": "was added", "leased": "was given to a worker", "parked": "was parked",
@@ -30,48 +21,48 @@ _TONES = {
     "succeeded": "good", "failed": "bad", "launch_failed": "bad", "lost": "bad",
     "throttled": "warn", "environment": "warn", None: "live",
 }  # fmt: skip
-#: What nobody reads in the data of an event.
+#: Keys of an event's data to leave out.
 _INNER = frozenset({"fence", "lease", "expires_at"})
 #: How many dependents are named, and how much of an event's data is shown.
 NAMED = 20
 DATA_LETTERS = 300
 
 
-def attempts(task: dict[str, Any], found: list[dict[str, Any]]) -> Html:
+def attempts(task: tasks.FullTaskDocument, rows_of_task: list[tasks.AttemptDocument]) -> Html:
     """Every try, newest first."""
-    if not found:
+    if not rows_of_task:
         return card("attempts", "Attempts", empty("It has not been started."))
     head = ["#", "Outcome", "Started", "Took", "In", "Out", "Cost", "Worker", "Detail", "Log"]
-    rows = [_attempt(each, task["status"]) for each in reversed(found)]
+    rows = [_attempt(attempt, task["status"]) for attempt in reversed(rows_of_task)]
     body = table("Attempts, newest first", head, rows, (0, 3, 4, 5, 6))
-    return card("attempts", "Attempts", body, count(len(found), "attempt"))
+    return card("attempts", "Attempts", body, count(len(rows_of_task), "attempt"))
 
 
-def _attempt(each: dict[str, Any], status: str) -> list[Child]:
-    start = parse_instant(each["started_at"] or each["leased_at"])
-    end, tokens = each["ended_at"], each["tokens"]
-    number = each["attempt"]
+def _attempt(attempt: tasks.AttemptDocument, status: str) -> list[Child]:
+    start = parse_instant(attempt["started_at"] or attempt["leased_at"])
+    end, tokens = attempt["ended_at"], attempt["tokens"]
+    number = attempt["attempt"]
     button = tag(
         "button", "Log", type="button", class_="quiet", data_attempt=number,
         aria_label=f"Log of attempt {number}",
     )  # fmt: skip
     return [
         number,
-        badge(each["outcome"] or status, _TONES.get(each["outcome"], "")),
+        badge(attempt["outcome"] or status, _TONES.get(attempt["outcome"], "")),
         moment(start),
         length(parse_instant(end) - start) if end else ticking(start),
         short(tokens["input"]),
         short(tokens["output"]),
-        dollars(each["usd"]),
-        each["worker"] or "",
-        span("detail", each["detail"] or each["note"]),
+        dollars(attempt["usd"]),
+        attempt["worker"] or "",
+        span("detail", attempt["detail"] or attempt["note"]),
         button,
     ]
 
 
-def says(found: dict[str, Any]) -> Html:
+def says(answer: tasks.TaskAnswer) -> Html:
     """What was asked for."""
-    task = found["task"]
+    task = answer["task"]
     title = task["title"] if shortened(task["title"]) != task["title"] else ""
     texts = (("Title", title), ("Prompt", task["prompt"]), ("Command", " ".join(task["command"])))
     body: list[Child] = []
@@ -79,13 +70,13 @@ def says(found: dict[str, Any]) -> Html:
         if words:
             box = {"class_": "prompt", "tabindex": "0", "role": "group", "aria_label": name}
             body += [tag("h3", name), tag("pre", words, **box)]
-    rows = [div("", tag("dt", name), tag("dd", value)) for name, value in _facts(found)]
+    rows = [div("", tag("dt", name), tag("dd", value)) for name, value in _facts(answer)]
     body.append(tag("dl", rows, class_="says"))
     return card("says", "What it says", join(*body))
 
 
-def _facts(found: dict[str, Any]) -> list[tuple[str, Child]]:
-    task = found["task"]
+def _facts(answer: tasks.TaskAnswer) -> list[tuple[str, Child]]:
+    task = answer["task"]
     estimate, not_before = task["estimate_tokens"], task["not_before"]
     rows: list[tuple[str, Child]] = [
         ("Priority", task["priority"]),
@@ -102,36 +93,34 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, Child]]:
         ("Artifacts", ", ".join(task["artifacts"])),
         ("Environment", ", ".join(task["env"])),
         ("Not before", moment(parse_instant(not_before)) if not_before else None),
-        ("Needs", _others(found["needs"])),
-        ("Needed by", _others(found["dependents"][:NAMED])),
+        ("Needs", _others(answer["needs"])),
+        ("Needed by", _others(answer["dependents"][:NAMED])),
     ]
     return [(name, value) for name, value in rows if value not in (None, "")]
 
 
-def _others(rows: list[dict[str, Any]]) -> Html:
-    return join(
-        *(div("", task_link(each["id"], class_="mono"), f" {each['status']}") for each in rows)
-    )
+def _others(rows: list[tasks.LinkedDocument]) -> Html:
+    return join([div("", task_link(row["id"], class_="mono"), f" {row['status']}") for row in rows])
 
 
-def history(events: list[dict[str, Any]]) -> Html:
+def history(events: list[tasks.EventDocument]) -> Html:
     """What happened, newest first."""
     rows = []
-    for each in reversed(events):
-        words = _WORDS.get(each["kind"], each["kind"].replace("_", " "))
+    for event in reversed(events):
+        words = _WORDS.get(event["kind"], event["kind"].replace("_", " "))
         data = [
             f"{key.replace('_', ' ')} {value}"
-            for key, value in each["data"].items()
+            for key, value in event["data"].items()
             if key not in _INNER and value not in (None, "", [], {})
         ]
-        told = ", ".join(data)[:DATA_LETTERS]
-        text = div("", tag("p", sentence(words)), tag("p", told, class_="quiet-text"))
-        at = moment(parse_instant(each["at"]))
-        rows.append(tag("li", at, text, data_key=str(each["number"])))
+        summary = ", ".join(data)[:DATA_LETTERS]
+        text = div("", tag("p", sentence(words)), tag("p", summary, class_="quiet-text"))
+        at = moment(parse_instant(event["at"]))
+        rows.append(tag("li", at, text, data_key=str(event["number"])))
     return card("history", "History", tag("ol", rows, class_="history"), "newest first")
 
 
-def edit(task: dict[str, Any]) -> Html:
+def edit(task: tasks.FullTaskDocument) -> Html:
     """The dialog that changes what it says; only what differs is sent."""
     not_before = parse_instant(task["not_before"]) // 1000 if task["not_before"] else ""
     number = tag("input", type="number", name="priority", value=task["priority"], step=1)
@@ -151,3 +140,26 @@ def edit(task: dict[str, Any]) -> Html:
         ),
     )
     return dialog("edit", f"Edit {task['id']}", form("edit", "Save", *fields), wide=True)
+
+
+def log_panel() -> Html:
+    """Where the text goes; it comes apart, as text."""
+    streams = [chip("radio", "stream", name, checked=name == STREAMS[0]) for name in STREAMS]
+    follow = tag("input", type="checkbox", id="log-follow", checked=True)
+    choice = tag("fieldset", tag("legend", "Stream", class_="sr"), streams)
+    tools = div("log-tools", choice, tag("label", follow, span("", "Follow"), class_="chip"))
+    text = tag("pre", id="log-text", tabindex=0, role="log", aria_label="Log", aria_live="off")
+    about = tag("p", id="log-about", class_="quiet-text num")
+    return card("log", "Log", join(about, text), "", tools)
+
+
+def log_mark(
+    context: Context, task: tasks.FullTaskDocument, attempts: list[tasks.AttemptDocument]
+) -> Html:
+    """How much the last attempt has printed."""
+    last = attempts[-1]["attempt"] if attempts else 0
+    folder = context.home / "runs" / task["id"] / str(last)
+    # 0: nothing printed yet, or it runs on another machine
+    executor = context.executor()
+    sizes = {f"data_{name}": executor.output_size(folder, name) for name in STREAMS}
+    return div("", id="logmark", hidden=True, data_task=task["id"], data_attempt=last, **sizes)

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from fairlane.executors.runfiles import tail
-from fairlane.lifecycle.usage import minute_of
-from fairlane.model.instant import HOUR, MINUTE, Instant, parse_instant
+from fairlane.engine.context import Context
+from fairlane.engine.snapshot import preview
+from fairlane.executors.runfiles import end_of, tail
+from fairlane.model.documents.admin import BudgetDocument, PoolDocument
+from fairlane.model.documents.parts import HeldDocument, PauseDocument, RoomDocument
+from fairlane.model.documents.reports import QueuedDocument, RunningDocument, WarningDocument
+from fairlane.model.documents.tasks import TaskDocument
+from fairlane.model.instant import HOUR, MINUTE, Instant, minute_of, parse_instant
+from fairlane.model.project import Project
 from fairlane.model.task import Status
 from fairlane.page.words import midnight
 from fairlane.planner.readiness import GATE as READINESS
 from fairlane.policy.policy import Policy
-from fairlane.service.desk import Desk
-from fairlane.service.looking import last_cycle, preview
-from fairlane.service.reports import status, timeline, trends
-from fairlane.service.reports.documents import dollars, row
-from fairlane.service.reports.pauses import live_pauses, pause_document
+from fairlane.service.reports import status, timeline
+from fairlane.service.reports.documents import dollars, pause_document, row
 from fairlane.service.reports.resources import pool_rows
-from fairlane.service.reports.shares import share_rows
-from fairlane.service.reports.upcoming import upcoming
-from fairlane.store.base import Filter, Reading, Tally
+from fairlane.service.reports.stats import UsedShareDocument, share_rows
+from fairlane.store.base import Filter, Reading
 
 #: How many rows a list shows; the rest is counted and linked.
 ROWS_MAX = 8
@@ -35,6 +35,12 @@ SPANS = {"2m": 2 * MINUTE, "10m": 10 * MINUTE, "1h": HOUR, "6h": 6 * HOUR, "24h"
 STEPS = 80
 
 
+class RunningLine(RunningDocument):
+    """What is in flight, with the last line that it printed or reported."""
+
+    line: str
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """One moment."""
@@ -42,38 +48,37 @@ class Scene:
     now: Instant
     mode: str
     preset: str
-    room: dict[str, Any]
-    queued: dict[str, Any]
+    room: RoomDocument
+    queued: QueuedDocument
     parked_count: int
     done: int
     usd: float
-    paused: list[dict[str, Any]]
-    warnings: list[dict[str, Any]]
-    running: list[dict[str, Any]]
-    next_up: list[dict[str, Any]]
-    held: list[dict[str, Any]]
-    waiting: list[dict[str, Any]]
-    parked: list[dict[str, Any]]
-    pools: list[dict[str, Any]]
-    budgets: list[dict[str, Any]]
-    shares: list[dict[str, Any]]
+    paused: list[PauseDocument]
+    warnings: list[WarningDocument]
+    running: list[RunningLine]
+    next_up: list[timeline.UpcomingDocument]
+    held: list[HeldDocument]
+    waiting: list[HeldDocument]
+    parked: list[TaskDocument]
+    pools: list[PoolDocument]
+    budgets: list[BudgetDocument]
+    shares: list[UsedShareDocument]
     projects: list[str]
     span: str
     start: Instant
     end: Instant
-    bars: list[dict[str, Any]]
+    bars: list[timeline.RowBarDocument]
     left_out: bool
-    trend: dict[str, Any]
-    last_cycle: dict[str, Any]
+    trend: timeline.TrendDocument
 
 
-def scene(desk: Desk, span: str | None = None) -> Scene:
+def scene(context: Context, span: str | None = None) -> Scene:
     """How things stand now."""
-    with desk.store.read() as reading:
-        snapshot, plan, policy = preview(desk, reading)
+    with context.store.read() as reading:
+        snapshot, plan, policy = preview(context, reading)
         tallies = reading.tallies()
         budgets = status.budget_rows(snapshot, policy, plan)
-        holds = [held.document() for held in status.first_holds(plan.holds)]
+        holds = [hold.document() for hold in status.first_holds(plan.holds)]
         done, usd = _today(reading, plan.now)
         span, start, end, bars, left_out = _timeline(reading, plan.now, span)
         return Scene(
@@ -82,32 +87,27 @@ def scene(desk: Desk, span: str | None = None) -> Scene:
             preset=policy.preset_name,
             room=plan.room.document(),
             queued=status.queued(tallies, plan),
-            parked_count=_count(tallies, Status.PARKED),
+            parked_count=sum(row.count for row in tallies if row.status is Status.PARKED),
             done=done,
             usd=usd,
-            paused=[pause_document(each) for each in live_pauses(reading)],
-            warnings=status.warnings(desk, snapshot, plan, policy, budgets),
-            running=_running(desk, reading, policy),
-            next_up=upcoming(reading, snapshot, plan, policy),
-            held=[each for each in holds if each["gate"] != READINESS],
-            waiting=[each for each in holds if each["gate"] == READINESS],
+            paused=[pause_document(row) for row in status.live_pauses(reading)],
+            warnings=status.warnings(context, snapshot, plan, policy, budgets),
+            running=_running(context, reading, policy),
+            next_up=timeline.upcoming(reading, snapshot, plan, policy),
+            held=[row for row in holds if row["gate"] != READINESS],
+            waiting=[row for row in holds if row["gate"] == READINESS],
             parked=_parked(reading),
-            pools=pool_rows(desk, reading, policy),
+            pools=pool_rows(context, reading, policy),
             budgets=budgets,
             shares=share_rows(reading, policy, plan.now),
-            projects=sorted(reading.projects()),
+            projects=sorted(reading.table(Project)),
             span=span,
             start=start,
             end=end,
             bars=bars,
             left_out=left_out,
-            trend=trends.buckets(reading, policy, start, plan.now),
-            last_cycle=last_cycle(reading) or {},
+            trend=timeline.buckets(reading, policy, start, plan.now),
         )
-
-
-def _count(tallies: list[Tally], wanted: Status) -> int:
-    return sum(each.count for each in tallies if each.status is wanted)
 
 
 def _today(reading: Reading, now: Instant) -> tuple[int, float]:
@@ -116,28 +116,27 @@ def _today(reading: Reading, now: Instant) -> tuple[int, float]:
     return (booked.completions, dollars(booked.usd) or 0.0) if booked else (0, 0.0)
 
 
-def _running(desk: Desk, reading: Reading, policy: Policy) -> list[dict[str, Any]]:
+def _running(context: Context, reading: Reading, policy: Policy) -> list[RunningLine]:
     """What is in flight, each with the last line that it printed or reported."""
-    rows = status.running_rows(reading, policy)
-    for place, each in enumerate(rows):
-        each["line"] = each["note"] or (last_line(desk, each) if place < LINES_MAX else "")
-    return rows
+    return [
+        {**row, "line": row["note"] or (last_line(context, row) if place < LINES_MAX else "")}
+        for place, row in enumerate(status.running_rows(reading, policy))
+    ]
 
 
-def last_line(desk: Desk, each: dict[str, Any]) -> str:
+def last_line(context: Context, run: RunningDocument) -> str:
     """The last words of an attempt: as its agent's program was understood, else as printed."""
-    folder = desk.home / "runs" / each["task"] / str(each["attempt"])
-    for name, told in (("events.jsonl", understood), ("stdout.log", said)):
-        for line in reversed(_end_of(folder / name)):
-            words = told(line.strip())
-            if words:
-                return words
-    return ""
-
-
-def _end_of(path: Path) -> list[str]:
-    """The last lines of a file; nothing where it is on another machine, or not there yet."""
-    return tail(path, LINE_BYTES).decode("utf-8", "replace").split("\n")
+    folder = context.home / "runs" / run["task"] / str(run["attempt"])
+    ends = (
+        (tail(folder / "events.jsonl", LINE_BYTES), understood),
+        (end_of(context.executor(), folder, "stdout", LINE_BYTES), said),
+    )  # empty where the attempt is on another machine, or has printed nothing yet
+    lines = (
+        words_of(line.strip())
+        for data, words_of in ends
+        for line in reversed(data.decode("utf-8", "replace").split("\n"))
+    )
+    return next(filter(None, lines), "")
 
 
 def understood(line: str) -> str:
@@ -159,17 +158,17 @@ def said(line: str) -> str:
     except (ValueError, RecursionError):
         return line
     words = (record.get(key) for key in ("text", "message", "detail", "result", "type"))
-    return next((each for each in words if each and isinstance(each, str)), line)
+    return next((word for word in words if word and isinstance(word, str)), line)
 
 
-def _parked(reading: Reading) -> list[dict[str, Any]]:
-    found = reading.listing(Filter(status=(Status.PARKED,)), 0, ROWS_MAX)
-    return [row(placed, None) for placed in found]
+def _parked(reading: Reading) -> list[TaskDocument]:
+    tasks = reading.listing(Filter(status=(Status.PARKED,)), 0, ROWS_MAX)
+    return [row(placed, None) for placed in tasks]
 
 
 def _timeline(
     reading: Reading, now: Instant, span: str | None
-) -> tuple[str, Instant, Instant, list[dict[str, Any]], bool]:
+) -> tuple[str, Instant, Instant, list[timeline.RowBarDocument], bool]:
     """Attempts in the window; without a wish, the shortest that shows all of the last hour."""
     name = span if span in SPANS else "1h"
     bars, left_out = timeline.bars_since(reading, now - SPANS[name], now)
@@ -181,6 +180,3 @@ def _timeline(
     step = length // STEPS
     end = -(-now // step) * step
     return name, end - length, end, bars, left_out
-
-
-__all__ = ["SPANS", "Scene", "scene"]

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class Gate(Protocol):
-    """A module with these two functions."""
+    """A module with these two functions; its name and its codes are in every hold."""
+
+    __name__: str
+    CODES: tuple[str, ...]
 
     def concerns(self, lane: LaneRules, round: Round) -> bool:
         """Whether it may hold this lane at all; asked once a round, False is final."""
@@ -24,3 +27,7 @@ class Gate(Protocol):
 
 
 GATES: tuple[Gate, ...] = (paused, cooldown, budget, caps, locks, workspace, worker)
+#: What can hold a task, by gate and by code.
+HOLDS = frozenset(
+    word for gate in GATES for word in (gate.__name__.rpartition(".")[2], *gate.CODES)
+)

@@ -13,6 +13,8 @@ from fairlane.planner.rules import BudgetLine, LaneRules
 if TYPE_CHECKING:
     from fairlane.planner.round import Round
 
+CODES: tuple[str, ...] = ("budget",)
+
 
 def concerns(lane: LaneRules, round: Round) -> bool:
     """Whether there is any budget."""
@@ -40,17 +42,16 @@ def frees_at(line: BudgetLine, reserved: int, now: Instant) -> Instant | None:
     if line.usage is None or not line.usage.leaves:
         return window_end(line.budget.window, now) if reserved < line.limit else None
     spent, part = line.spent, 1 if line.budget.tokens is not None else 2
-    for leave in line.usage.leaves:
-        if leave[0] > now:
-            spent -= leave[part]
-            if spent + reserved < line.limit:
-                return leave[0]
+    for leave in (leave for leave in line.usage.leaves if leave[0] > now):
+        spent -= leave[part]
+        if spent + reserved < line.limit:
+            return leave[0]
     return None
 
 
 def _sentence(line: BudgetLine, reserved: int, until: Instant | None) -> str:
-    held = f" and {_amount(line, reserved)} reserved" if reserved else ""
-    used = f"{_amount(line, line.spent)} used{held} of {_amount(line, line.limit)}"
+    and_reserved = f" and {_amount(line, reserved)} reserved" if reserved else ""
+    used = f"{_amount(line, line.spent)} used{and_reserved} of {_amount(line, line.limit)}"
     frees = f", frees at {show_instant(until)}" if until is not None else ""
     return f"budget of {line.budget.scope} ({line.budget.window}) is used up: {used}{frees}"
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 #: A probe that ran this long unthrottled has proved the pool healthy.
 PROBE_TIME = 60 * SECOND
 
+CODES: tuple[str, ...] = ("cooldown", "probe")
+
 
 def concerns(lane: LaneRules, round: Round) -> bool:
     """Whether its pool was throttled and has not proved healthy since."""

@@ -11,6 +11,8 @@ from fairlane.planner.rules import LaneRules
 if TYPE_CHECKING:
     from fairlane.planner.round import Round
 
+CODES: tuple[str, ...] = ("lock", "reserved")
+
 
 def concerns(lane: LaneRules, round: Round) -> bool:
     """Whether it takes any lock."""

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from fairlane.model.instant import show_instant
 from fairlane.model.plan import Hold
-from fairlane.model.resources import Pause
+from fairlane.model.project import Pause
 from fairlane.planner.rules import LaneRules
 
 if TYPE_CHECKING:
     from fairlane.planner.round import Round
+
+CODES: tuple[str, ...] = ("paused",)
 
 
 def concerns(lane: LaneRules, round: Round) -> bool:

@@ -11,6 +11,8 @@ from fairlane.planner.rules import LaneRules
 if TYPE_CHECKING:
     from fairlane.planner.round import Round
 
+CODES: tuple[str, ...] = ("no_slot", "no_worker", "no_label", "unknown_agent")
+
 
 def concerns(lane: LaneRules, round: Round) -> bool:
     """Always: every task runs somewhere."""
@@ -20,27 +22,27 @@ def concerns(lane: LaneRules, round: Round) -> bool:
 def check(lane: LaneRules, round: Round) -> Iterable[Hold]:
     """Held when its agent is unknown, or no live worker with a free slot has its labels."""
     known = round.snapshot.agents is None
-    return () if known and round.staff.has_slot(lane.labels) else _holds(lane, round)
+    return () if known and round.workers.has_slot(lane.labels) else _holds(lane, round)
 
 
 def _holds(lane: LaneRules, round: Round) -> Iterator[Hold]:
     agents = round.snapshot.agents
     if agents is not None and lane.agent is not None and lane.agent not in agents:
         yield Hold("worker", "unknown_agent", f"agent {lane.agent} is not known here")
-    staff = round.staff
-    if not staff.fitting(lane.labels):
+    workers = round.workers
+    if not workers.fitting(lane.labels):
         yield _nobody(lane, round)
-    elif not round.ignores_room and not staff.has_slot(lane.labels):
+    elif not round.ignores_room and not workers.has_slot(lane.labels):
         with_labels = f" with {', '.join(lane.labels)}" if lane.labels else ""
-        slots = sum(worker.slots or 0 for worker in staff.fitting(lane.labels))
+        slots = sum(worker.slots or 0 for worker in workers.fitting(lane.labels))
         text = f"all {slots} slots{with_labels} are busy"
         if slots == 1:
             text = f"the only slot{with_labels} is busy"
-        yield Hold("worker", "no_slot", text, None, staff.holders(lane.labels))
+        yield Hold("worker", "no_slot", text, None, workers.holders(lane.labels))
 
 
 def _nobody(lane: LaneRules, round: Round) -> Hold:
-    everyone = round.staff.everyone or round.staff.live
+    everyone = round.workers.everyone or round.workers.live
     for label in lane.labels:
         if not any(label in worker.labels for worker in everyone):
             return Hold("worker", "no_label", f"no worker has label {label}")

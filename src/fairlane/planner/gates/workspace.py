@@ -11,6 +11,8 @@ from fairlane.planner.rules import LaneRules
 if TYPE_CHECKING:
     from fairlane.planner.round import Round
 
+CODES: tuple[str, ...] = ("workspace", "reserved")
+
 
 def concerns(lane: LaneRules, round: Round) -> bool:
     """Whether it works in a workspace."""
@@ -36,7 +38,9 @@ def _none_free(lane: LaneRules, names: tuple[str, ...], round: Round) -> Iterato
     else:
         by = ", ".join(f"{name} by {task}" for name, task in taken.items())
         text = f"no workspace of {lane.project} is free" + (f": {by}" if by else "")
-        yield Hold("workspace", "workspace", text, None, holders)
+        ends = [round.stale.get((lane.project, name)) for name in names]
+        until = min((end for end in ends if end is not None), default=None)
+        yield Hold("workspace", "workspace", text, until, holders)
 
 
 def _preferred(lane: LaneRules, name: str, round: Round) -> Iterator[Hold]:
@@ -45,7 +49,7 @@ def _preferred(lane: LaneRules, name: str, round: Round) -> Iterator[Hold]:
     owner = round.reserved_workspaces.get(place)
     if holder is not None:
         text = f"workspace {name} is taken by {holder}"
-        yield Hold("workspace", "workspace", text, None, (holder,))
+        yield Hold("workspace", "workspace", text, round.stale.get(place), (holder,))
     elif owner is not None and owner.lane is not lane:
         text = f"workspace {name} is reserved for {owner.task}, which is overdue"
         yield Hold("workspace", "reserved", text, None, (owner.task,))

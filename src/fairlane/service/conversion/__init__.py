@@ -11,7 +11,7 @@ from pathlib import Path
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.service.conversion.base import Converted
 
-_NOT_FORMATS = ("__init__", "base", "bringing", "operation", "reading", "replacing", "texts")
+_NOT_FORMATS = ("__init__", "base", "operation")
 
 
 def names() -> tuple[str, ...]:
@@ -28,5 +28,5 @@ def convert(name: str, path: Path) -> Converted:
     if not path.exists():
         raise Invalid(f"{path}: there is no such file", "Nothing was changed.")
     module = import_module(f"fairlane.service.conversion.{name.replace('-', '_')}")
-    found: Converted = module.convert(path)
-    return found
+    converted: Converted = module.convert(path)
+    return converted

@@ -8,22 +8,29 @@ from contextlib import closing
 from fractions import Fraction
 from math import gcd, lcm
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND
-from fairlane.model.shipped import SHIPPED
-from fairlane.model.task import Status
-from fairlane.service.conversion import reading
-from fairlane.service.conversion.base import Brought, Converted
-from fairlane.service.conversion.reading import HOURS, UNCHANGED, Keys, count, number
+from fairlane.model.task import SHIPPED, Status
+from fairlane.service.conversion import base
+from fairlane.service.conversion.base import (
+    HOURS,
+    UNCHANGED,
+    Brought,
+    Converted,
+    Keys,
+    count,
+    number,
+)
 
 MAGIC = b"SQLite format 3\0"
 _TABLES = ("projects", "tasks", "task_dependencies", "token_ledger")
 _PROJECT = {"ACTIVE": "active", "PAUSED": "paused", "ARCHIVED": "archived"}
 #: What it would start by itself, and what is over; everything else needs a look.
 _STATUS = {"DEFINED": Status.QUEUED, "READY": Status.QUEUED, "COMPLETED": Status.DONE}
-_Row = dict[str, Any]
+T = TypeVar("T")
+_Row = dict[str, object]
 #: What a column is that a database of another age does not have, or that is empty.
 _UNSAID = {
     "credit_weight": 1.0, "max_concurrent_agents": 2, "budget_limit": None, "parent_task_id": None,
@@ -33,14 +40,14 @@ _UNSAID = {
 
 def convert(path: Path) -> Converted:
     """A configuration, a database, or the folder that holds both."""
-    found = Converted()
+    converted = Converted()
     names = ("config.yaml", "config.yml", "agent-queue.yaml", "agent-queue.db")
-    for file in reading.inside(path, *names):
+    for file in base.inside(path, *names):
         if _is_database(file):
-            _database(file, found)
+            _database(file, converted)
         else:
-            _rules(reading.read_yaml(file), found)
-    return found
+            _rules(base.read_yaml(file), converted)
+    return converted
 
 
 def _is_database(file: Path) -> bool:
@@ -51,31 +58,31 @@ def _is_database(file: Path) -> bool:
         raise Invalid(f"{file}: cannot be read: {error.strerror}", UNCHANGED) from error
 
 
-def _rules(keys: Keys, found: Converted) -> None:
-    found.preset = "fair-share"
+def _rules(keys: Keys, converted: Converted) -> None:
+    converted.preset = "fair-share"
     window = keys.take("scheduling.rolling_window_hours", HOURS)
-    found.rule("share.window", window, "scheduling.rolling_window_hours")
+    converted.rule("share.window", window, "scheduling.rolling_window_hours")
     guarantee = keys.take("scheduling.min_task_guarantee", _guarantee)
-    found.rule("share.guarantee", guarantee, "scheduling.min_task_guarantee")
-    found.rule("readiness.parent", "none", "a subtask does not wait for its parent")
+    converted.rule("share.guarantee", guarantee, "scheduling.min_task_guarantee")
+    converted.rule("readiness.parent", "none", "a subtask does not wait for its parent")
     daily = keys.take("global_token_budget_daily", count)
     if daily is not None:
-        found.budgets.append({"scope": "all", "tokens": daily, "window": "24h"})
-        found.note(
+        converted.budgets.append({"scope": "all", "tokens": daily, "window": "24h"})
+        converted.note(
             "global_token_budget_daily is a budget over the last 24 hours, whatever the window "
             "of shares is."
         )
-    found.settings["agent"] = "claude"
-    found.called["agent"] = "agent-queue starts Claude Code"
-    found.unknown += keys.unknown()
+    converted.settings["agent"] = "claude"
+    converted.called["agent"] = "agent-queue starts Claude Code"
+    converted.unknown += keys.unknown()
 
 
-def _guarantee(value: Any) -> int:
+def _guarantee(value: object) -> int:
     return int(value) if isinstance(value, bool) else count(value)
 
 
-def _database(file: Path, found: Converted) -> None:
-    """Read only, and nothing appears beside it."""
+def _database(file: Path, converted: Converted) -> None:
+    """Open it read-only, without files of our own next to it."""
     try:
         with closing(sqlite3.connect(_address(file), uri=True)) as connection:
             connection.row_factory = sqlite3.Row
@@ -83,16 +90,16 @@ def _database(file: Path, found: Converted) -> None:
     except sqlite3.Error as error:
         raise Invalid(f"{file}: not agent-queue's database: {error}", UNCHANGED) from error
     try:
-        _projects(tables["projects"], found)
-        _tasks(tables, found)
+        _projects(tables["projects"], converted)
+        _tasks(tables, converted)
     except KeyError as error:
         raise Invalid(f"{file}: a table without column {error}", UNCHANGED) from error
-    except ValueError as error:
-        raise Invalid(f"{file}: {error}", UNCHANGED) from error
+    except Invalid as error:
+        raise Invalid(f"{file}: {error.message}", f"{error.hint} {UNCHANGED}") from error
 
 
 def _address(file: Path) -> str:
-    """Without a log beside it nobody writes to it, and even a reader's own files can be spared."""
+    """The URL: immutable if no write-ahead log exists, because then nobody writes to it."""
     target = file.resolve()
     log = target.with_name(f"{target.name}-wal")
     used = log.exists() and log.stat().st_size
@@ -104,22 +111,22 @@ def _rows(connection: sqlite3.Connection, table: str) -> list[_Row]:
     return [_UNSAID | {key: said for key, said in row.items() if said is not None} for row in rows]
 
 
-def _projects(rows: list[_Row], found: Converted) -> None:
-    given = [_take(row, "credit_weight", number) for row in rows]
-    weights = _whole_weights(given)
-    window = found.policy.get("share.window")
+def _projects(rows: list[_Row], converted: Converted) -> None:
+    credits = [_take(row, "credit_weight", number) for row in rows]
+    weights = _whole_weights(credits)
+    window = converted.policy.get("share.window")
     for row, weight in zip(rows, weights, strict=True):
-        values: dict[str, Any] = {
+        values: dict[str, object] = {
             "weight": weight,
             "max_in_flight": _take(row, "max_concurrent_agents", count),
-            "status": _PROJECT.get(row["status"], "paused"),
+            "status": _PROJECT.get(str(row["status"]), "paused"),
         }
         if row["budget_limit"] is not None:
-            budget = {"tokens": _take(row, "budget_limit", count)}
+            budget: dict[str, object] = {"tokens": _take(row, "budget_limit", count)}
             values["budgets"] = [budget | ({"window": window} if window else {})]
-        found.projects[row["id"]] = values
-    if weights != given:
-        found.note("Weights are whole numbers here: all are scaled, their ratio is kept.")
+        converted.projects[str(row["id"])] = values
+    if weights != credits:
+        converted.note("Weights are whole numbers here: all are scaled, their ratio is kept.")
 
 
 def _whole_weights(weights: Iterable[float]) -> list[int]:
@@ -131,38 +138,38 @@ def _whole_weights(weights: Iterable[float]) -> list[int]:
     return [weight // (common or 1) for weight in whole]
 
 
-def _tasks(tables: dict[str, list[_Row]], found: Converted) -> None:
-    needs: dict[str, list[str]] = {}
+def _tasks(tables: dict[str, list[_Row]], converted: Converted) -> None:
+    needs: dict[object, list[object]] = {}
     for row in tables["task_dependencies"]:
         needs.setdefault(row["task_id"], []).append(row["depends_on_task_id"])
-    used: dict[str | None, list[tuple[int, int]]] = {}
+    used: dict[object, list[tuple[int, int]]] = {}
     for row in tables["token_ledger"]:
         entry = (_take(row, "timestamp", _instant), _take(row, "tokens_used", count))
         used.setdefault(row.get("task_id"), []).append(entry)
     for row in tables["tasks"]:
         ledger = tuple(sorted(used.get(row["id"], ())))
-        found.tasks.append(_task(row, needs.get(row["id"], []), ledger))
+        converted.tasks.append(_task(row, needs.get(row["id"], []), ledger))
     lost = sum(
         tokens
         for task in used.keys() - {row["id"] for row in tables["tasks"]}
         for _, tokens in used[task]
     )
     if lost:
-        found.note(f"{lost:,} tokens of the ledger belong to no task that is there: left out.")
+        converted.note(f"{lost:,} tokens of the ledger belong to no task that is there: left out.")
     if used:
-        found.note(
+        converted.note(
             "The ledger's tokens are booked to their projects at their time, so shares go on "
             "where they were; it holds one number an entry, which counts as output."
         )
-    if any(task.status is Status.PARKED for task in found.tasks):
-        found.note(
+    if any(task.status is Status.PARKED for task in converted.tasks):
+        converted.note(
             "Tasks that are neither defined, ready nor completed come in parked: nothing starts "
             "twice. `fairlane retry ID` puts one back."
         )
 
 
-def _task(row: _Row, needs: list[str], used: tuple[tuple[int, int], ...]) -> Brought:
-    status = _STATUS.get(row["status"], Status.PARKED)
+def _task(row: _Row, needs: list[object], used: tuple[tuple[int, int], ...]) -> Brought:
+    status = _STATUS.get(str(row["status"]), Status.PARKED)
     agent = row.get("agent_type")
     left = ["preferred_workspace_id", "branch_name", "pr_url"]
     left += [] if agent in SHIPPED else ["agent_type"]
@@ -191,17 +198,16 @@ def _task(row: _Row, needs: list[str], used: tuple[tuple[int, int], ...]) -> Bro
 
 def _ended(row: _Row) -> int | None:
     last = next((name for name in ("updated_at", "created_at") if name in row), None)
-    return None if last is None else int(_take(row, last, _instant))
+    return None if last is None else _take(row, last, _instant)
 
 
-def _take(row: _Row, column: str, read: Callable[[Any], Any]) -> Any:
+def _take(row: _Row, column: str, read: Callable[[object], T]) -> T:
     """A typed value; one that is refused is named with its row."""
     try:
         return read(row[column])
-    except ValueError as accepted:
-        told = f"{column} = {row[column]!r} is refused: accepted is {accepted}"
-        raise ValueError(f"{row['id']}: {told}") from None
+    except Invalid as error:
+        raise error.within(f"{row['id']}: {column}") from None
 
 
-def _instant(seconds: Any) -> int:
+def _instant(seconds: object) -> int:
     return round(number(seconds) * SECOND)

@@ -1,20 +1,139 @@
-"""Converted: what another scheduler's files amount to here, as plain values."""
+"""Read another scheduler's files as keys; what they amount to here, also as commented TOML."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
 
-from fairlane.model.instant import Instant
+from fairlane.intake import files
+from fairlane.model.errors import Invalid
+from fairlane.model.instant import SECOND, Instant, show_duration
 from fairlane.model.task import Status
+from fairlane.model.values import out_of_range, whole, wrong
+from fairlane.policy import schema
+
+T = TypeVar("T")
+WHAT = "a file of that scheduler, or the folder that holds it"
+NUMBER_MAX = 10**12
+#: A file with more keys is no configuration; YAML can make many of few lines.
+KEYS_MAX = 10_000
+UNCHANGED = "Nothing was changed."
+
+
+class Keys:
+    """A nested document as dotted keys. `take` hands one out, typed; the rest is unknown."""
+
+    def __init__(self, document: Mapping[str, object], origin: str) -> None:
+        self.origin = origin
+        self._left = dict(islice(_flat(document, ""), KEYS_MAX + 1))
+        if len(self._left) > KEYS_MAX:
+            raise Invalid(f"{origin}: more than {KEYS_MAX} keys", UNCHANGED)
+
+    def take(self, key: str, read: Callable[[object], T]) -> T | None:
+        """The value of a key; None where it is absent or null."""
+        value = self._left.pop(key, None)
+        if value is None:
+            return None
+        try:
+            return read(value)
+        except Invalid as error:
+            hint = f"{error.hint} {UNCHANGED}".lstrip()
+            raise Invalid(f"{self.origin}: {key}: {error.message}", hint) from None
+
+    def take_all(self, prefix: str, read: Callable[[object], T]) -> dict[str, T]:
+        """The values below a prefix, by the rest of their key."""
+        names = [key for key in self._left if key.startswith(prefix)]
+        values = {name[len(prefix) :]: self.take(name, read) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def drop(self, *keys: str) -> None:
+        """What says nothing about scheduling, such as a file's version."""
+        for key in keys:
+            self._left.pop(key, None)
+
+    def unknown(self) -> list[str]:
+        """The keys that nobody took."""
+        return list(self._left)
+
+
+def _flat(document: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+count, signed = whole(0, NUMBER_MAX), whole(-NUMBER_MAX, NUMBER_MAX)
+
+
+def number(value: object) -> float:
+    """A number, 0 or more."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise wrong("a number", value)
+    if not 0 <= value <= NUMBER_MAX:
+        raise out_of_range(value, 0, NUMBER_MAX)
+    return value
+
+
+def span(unit: int) -> Callable[[object], str]:
+    """A reader of lengths in a unit (in microseconds), as durations are written here."""
+
+    def read(value: object) -> str:
+        return show_duration(round(number(value) * unit) // 1000 * 1000)
+
+    return read
+
+
+SECONDS, MILLISECONDS, HOURS = span(SECOND), span(SECOND // 1000), span(3600 * SECOND)
+
+
+def read_yaml(path: Path) -> Keys:
+    """The keys of a YAML file."""
+    import yaml
+
+    try:
+        document = yaml.safe_load(files.read_text(path, WHAT))
+    except (yaml.YAMLError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise Invalid(f"{path}: not YAML: {reason}", UNCHANGED) from error
+    return _keys(document, path)
+
+
+def read_json(path: Path) -> Keys:
+    """The keys of a JSON file."""
+    return _keys(files.parse_json(files.read_text(path, WHAT), str(path), WHAT), path)
+
+
+def _keys(document: object, path: Path) -> Keys:
+    """An empty file has no keys; one that holds something else is not what was promised."""
+    if document is not None and not isinstance(document, Mapping):
+        raise Invalid(f"{path}: not a table of keys", UNCHANGED)
+    try:
+        return Keys(document or {}, str(path))
+    except RecursionError as error:  # YAML can hold itself
+        raise Invalid(f"{path}: it holds itself", UNCHANGED) from error
+
+
+def inside(path: Path, *names: str) -> list[Path]:
+    """The file itself, or those of these names in a folder; a folder without any is refused."""
+    if not path.is_dir():
+        return [path]
+    files_here = [path / name for name in names if (path / name).is_file()]
+    if not files_here:
+        raise Invalid(f"{path}: there is no {' or '.join(names)} in this folder", UNCHANGED)
+    return files_here
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
     """One task with its past: what a new task cannot have."""
 
-    record: Mapping[str, Any]  # the model's fields
+    record: Mapping[str, object]  # the model's fields
     status: Status = Status.QUEUED  # queued, done, parked, canceled
     created_at: Instant | None = None  # None: now
     ended_at: Instant | None = None
@@ -38,17 +157,17 @@ class Converted:
     """What follows from the files, and what does not."""
 
     preset: str | None = None  # None: they hold no rules, so those in force stay
-    policy: dict[str, Any] = field(default_factory=dict)  # plain keys: caps.kind:code
-    budgets: list[dict[str, Any]] = field(default_factory=list)
-    settings: dict[str, Any] = field(default_factory=dict)  # agent
+    policy: dict[str, object] = field(default_factory=dict)  # plain keys: caps.kind:code
+    budgets: list[dict[str, object]] = field(default_factory=list)
+    settings: dict[str, object] = field(default_factory=dict)  # agent
     called: dict[str, str] = field(default_factory=dict)  # key here -> what it is called there
-    projects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    projects: dict[str, dict[str, object]] = field(default_factory=dict)
     pauses: list[Paused] = field(default_factory=list)
     tasks: list[Brought] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what means something else now, and why
     unknown: list[str] = field(default_factory=list)  # keys without a counterpart
 
-    def rule(self, key: str, value: Any, called: str) -> None:
+    def rule(self, key: str, value: object, called: str) -> None:
         """A key of the policy; nothing where the other side is silent."""
         if value is not None:
             self.policy[key] = value
@@ -57,3 +176,56 @@ class Converted:
     def note(self, text: str) -> None:
         """Something that people should know."""
         self.notes.append(text)
+
+
+#: The column of the remarks.
+_REMARK_AT = 34
+
+
+def policy_text(converted: Converted, name: str) -> str:
+    """`policy.toml`; nothing where the files hold no rules."""
+    if converted.preset is None:
+        return ""
+    lines = [
+        f"# Converted from {name}.",
+        "# `fairlane policy show` prints every key with its value and where it came from.",
+        f'preset = "{converted.preset}"',
+        *_lines(converted.policy, converted.called),
+    ]
+    for budget in converted.budgets:
+        lines += ["", "[[budget]]", *(f"{key} = {json.dumps(budget[key])}" for key in budget)]
+    return "\n".join(lines) + "\n"
+
+
+def settings_text(converted: Converted, name: str) -> str:
+    """What `fairlane.toml` gets; nothing where nothing follows."""
+    if not converted.settings:
+        return ""
+    lines = [f"# Converted from {name}.", *_lines(converted.settings, converted.called)]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(values: Mapping[str, object], called: Mapping[str, str]) -> list[str]:
+    lines = []
+    for key, value in values.items():
+        line = f"{schema.show_key(key)} = {json.dumps(value)}"
+        lines.append(f"{line:{_REMARK_AT}} # {called[key]}" if key in called else line)
+    return lines
+
+
+def merged(before: str, changes: Mapping[str, object]) -> str:
+    """A settings file with some keys changed; everything else in it stays, comments too."""
+    import tomlkit
+
+    document = tomlkit.parse(before)
+    for key, value in changes.items():
+        table: MutableMapping[str, object] = document
+        *tables, leaf = key.split(".")
+        for name in tables:
+            if name not in table:
+                table[name] = tomlkit.table()
+            inner = table[name]
+            assert isinstance(inner, MutableMapping)
+            table = inner
+        table[leaf] = value
+    return tomlkit.dumps(document)

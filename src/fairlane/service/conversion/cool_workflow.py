@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairlane.service.conversion import reading
-from fairlane.service.conversion.base import Converted
-from fairlane.service.conversion.reading import MILLISECONDS, count, number
+from fairlane.service.conversion import base
+from fairlane.service.conversion.base import MILLISECONDS, Converted, count, number
 
 _RULES = {
     "maxConcurrent": ("caps.all", count),
@@ -20,18 +19,18 @@ _RULES = {
 
 def convert(path: Path) -> Converted:
     """A `scheduling-policy.json`, or the folder `registry` that holds it."""
-    found = Converted(preset="fail-closed")
-    for file in reading.inside(path, "scheduling-policy.json", "registry/scheduling-policy.json"):
-        keys = reading.read_json(file)
+    converted = Converted(preset="fail-closed")
+    for file in base.inside(path, "scheduling-policy.json", "registry/scheduling-policy.json"):
+        keys = base.read_json(file)
         keys.drop("schemaVersion")
         for name, (key, read) in _RULES.items():
-            found.rule(key, keys.take(name, read), name)
-        found.unknown += keys.unknown()
-    found.note(
+            converted.rule(key, keys.take(name, read), name)
+        converted.unknown += keys.unknown()
+    converted.note(
         "A lease that expires under a process that lives on this machine is renewed; elsewhere it "
         "counts as one failed attempt, as before."
     )
-    found.note(
+    converted.note(
         "The queue comes in with `fairlane import queue.json PATH`; the file is left as it is."
     )
-    return found
+    return converted

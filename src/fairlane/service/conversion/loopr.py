@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from fairlane.intake import fields
-from fairlane.intake.records import parse_jsonl
+from fairlane.intake import fields, files
+from fairlane.intake.fields import parse_jsonl
 from fairlane.model.errors import Invalid
-from fairlane.model.names import check_name
 from fairlane.model.task import Status
-from fairlane.service.conversion import reading
-from fairlane.service.conversion.base import Brought, Converted
-from fairlane.service.conversion.reading import UNCHANGED, Keys, count, signed
+from fairlane.model.values import check_name, none_of, whole
+from fairlane.service.conversion import base
+from fairlane.service.conversion.base import UNCHANGED, Brought, Converted, Keys, count, signed
 
 KINDS = ("plan", "spec", "phase", "code")
 #: Key of the score -> what loopr calls it.
@@ -49,68 +47,67 @@ _ARTIFACTS = (
 
 def convert(path: Path) -> Converted:
     """A `loopr.yml`, a file of loops, or the folder that holds both."""
-    found = Converted()
-    for file in reading.inside(path, "loopr.yml", "loops.jsonl"):
+    converted = Converted()
+    for file in base.inside(path, "loopr.yml", "loops.jsonl"):
         if file.suffix == ".jsonl":
-            _loops(file, found)
+            _loops(file, converted)
         else:
-            _rules(reading.read_yaml(file), found)
-    return found
+            _rules(base.read_yaml(file), converted)
+    return converted
 
 
-def _rules(keys: Keys, found: Converted) -> None:
-    found.preset = "depth-first"
-    found.rule(
+def _rules(keys: Keys, converted: Converted) -> None:
+    converted.preset = "depth-first"
+    converted.rule(
         "cycle.interval",
-        keys.take("scheduler.poll_interval_secs", reading.SECONDS),
+        keys.take("scheduler.poll_interval_secs", base.SECONDS),
         "poll_interval_secs",
     )
     for name in ("max_loops", "max_concurrent_loops"):
-        found.rule("caps.all", keys.take(f"concurrency.{name}", count), name)
+        converted.rule("caps.all", keys.take(f"concurrency.{name}", count), name)
     for kind, limit in keys.take_all("concurrency.per_type.", count).items():
-        found.rule(f"caps.kind:{kind}", limit, f"per_type.{kind}")
+        converted.rule(f"caps.kind:{kind}", limit, f"per_type.{kind}")
     calls = keys.take("concurrency.max_api_calls", count)
-    found.rule("caps.pool:anthropic", calls, "max_api_calls")
+    converted.rule("caps.pool:anthropic", calls, "max_api_calls")
     for kind in KINDS:
-        found.rule(f"score.kind.{kind}", keys.take(f"scheduler.priority.{kind}", signed), kind)
+        converted.rule(f"score.kind.{kind}", keys.take(f"scheduler.priority.{kind}", signed), kind)
     for key, name in _SCORE.items():
-        found.rule(key, keys.take(f"scheduler.priority.{name}", count), name)
-    found.settings["agent"] = "claude"
-    found.called["agent"] = "loopr calls the Anthropic API"
+        converted.rule(key, keys.take(f"scheduler.priority.{name}", count), name)
+    converted.settings["agent"] = "claude"
+    converted.called["agent"] = "loopr calls the Anthropic API"
     if calls is not None:
-        found.note(
+        converted.note(
             'max_api_calls bounded calls of the API; caps."pool:anthropic" bounds attempts in '
             "flight on that account, because agents make their own calls."
         )
-    found.note(
+    converted.note(
         "per_type counted only what one tick started; a cap counts everything in flight of "
         "that kind."
     )
-    found.unknown += keys.unknown()
+    converted.unknown += keys.unknown()
 
 
-def _loops(file: Path, found: Converted) -> None:
-    records = parse_jsonl(reading.read_text(file), str(file))
+def _loops(file: Path, converted: Converted) -> None:
+    records = parse_jsonl(files.read_text(file, base.WHAT), str(file))
     odd: dict[str, None] = {}
     for at, row in enumerate(records.rows):
         try:
-            found.tasks.append(_task(row))
-        except (Invalid, ValueError) as error:
-            told = error.message if isinstance(error, Invalid) else str(error)
-            raise Invalid(f"{records.where(at)}{told}", UNCHANGED) from None
+            converted.tasks.append(_task(row))
+        except Invalid as error:
+            raise Invalid(f"{records.where(at)}: {error.message}", UNCHANGED) from None
         odd |= dict.fromkeys(key for key in row if key not in _KNOWN)
-    if any(task.status is Status.PARKED for task in found.tasks):
-        found.note(_PARKED)
-    if any("artifacts" in task.record for task in found.tasks):
-        found.note(_ARTIFACTS)
-    found.unknown += [f"{file.name}: {key} (kept in meta)" for key in odd]
+    if any(task.status is Status.PARKED for task in converted.tasks):
+        converted.note(_PARKED)
+    if any("artifacts" in task.record for task in converted.tasks):
+        converted.note(_ARTIFACTS)
+    converted.unknown += [f"{file.name}: {key} (kept in meta)" for key in odd]
 
 
-def _task(row: Mapping[str, Any]) -> Brought:
+def _task(row: Mapping[str, object]) -> Brought:
     """One loop; what has no field of its own is kept in `meta`."""
     word = row.get("status", "pending")
-    if word not in _STATUS:
-        raise ValueError(f"status {word!r} is none of {', '.join(_STATUS)}")
+    if not isinstance(word, str) or word not in _STATUS:
+        raise none_of(word, _STATUS).within("status")
     status = _STATUS[word]
     name = check_name("task", row.get("id"))
     meta = {key: value for key, value in row.items() if key not in _KNOWN}
@@ -139,7 +136,7 @@ def _task(row: Mapping[str, Any]) -> Brought:
     )
 
 
-def _artifact(row: Mapping[str, Any]) -> str | None:
+def _artifact(row: Mapping[str, object]) -> str | None:
     """What its parent makes; a loop without a parent, or a path of its own, has no place here."""
     if not row.get("input_artifact") or not row.get("parent_id"):
         return None
@@ -149,13 +146,13 @@ def _artifact(row: Mapping[str, Any]) -> str | None:
         return None
 
 
-def _instant(row: Mapping[str, Any], key: str) -> int | None:
+def _instant(row: Mapping[str, object], key: str) -> int | None:
     """Milliseconds there, microseconds here."""
     return _whole(row, key) * 1000 if row.get(key) is not None else None
 
 
-def _whole(row: Mapping[str, Any], key: str) -> int:
-    value = row.get(key, 0)
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{key} = {value!r} is no whole number")
-    return value
+def _whole(row: Mapping[str, object], key: str) -> int:
+    try:
+        return whole(0)(row.get(key, 0))
+    except Invalid as error:
+        raise error.within(key) from None

@@ -2,118 +2,133 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import TracebackType
 
+from fairlane.engine.context import Context
+from fairlane.engine.task_changes import TaskChanges
+from fairlane.engine.usage import scopes_of
 from fairlane.intake import fields
+from fairlane.intake.fields import Records
+from fairlane.intake.routing import DEFAULT_PROJECT, Router
+from fairlane.intake.submit import submit
+from fairlane.model.documents.sources import ConvertAnswer, ConvertedPauseDocument
 from fairlane.model.errors import FairlaneError, Invalid
-from fairlane.model.instant import show_instant
-from fairlane.model.names import check_name
+from fairlane.model.event import Event
+from fairlane.model.instant import Instant, minute_of, show_instant
+from fairlane.model.names import SCHEMA
+from fairlane.model.project import Group, Pause, Project
+from fairlane.model.task import Status, Task
+from fairlane.model.values import check_name
+from fairlane.policy.edit import free_backup
 from fairlane.policy.policy import Policy
-from fairlane.service import SCHEMA
-from fairlane.service.conversion import convert, texts
-from fairlane.service.conversion.base import Converted, Paused
-from fairlane.service.conversion.bringing import bring
-from fairlane.service.conversion.reading import UNCHANGED
-from fairlane.service.conversion.replacing import Replacing
-from fairlane.service.desk import Desk
+from fairlane.service.conversion import base, convert
+from fairlane.service.conversion.base import UNCHANGED, Brought, Converted, Paused
+from fairlane.service.projects import place_project
 from fairlane.settings import FILE, Settings
+from fairlane.store.base import Booking, Placed, Writing
 
 
-def show(name: str, file: str) -> dict[str, Any]:
+def show(name: str, file: str) -> ConvertAnswer:
     """What would be written; nothing is."""
-    found = convert(name, Path(file))
-    document = _document(name, file, found)
-    _check(found, document)
-    return document
+    return _read(name, file)[1]
 
 
-def write(desk: Desk, name: str, file: str) -> dict[str, Any]:
+def write(context: Context, name: str, file: str) -> ConvertAnswer:
     """Rules, settings, projects, pauses and tasks of the home folder; twice is as once.
 
     The policy file is replaced, of the settings only what follows is changed; the files before
     them are kept. Tasks that are known stay as they are.
     """
-    found = convert(name, Path(file))
-    document = _document(name, file, found)
-    _check(found, document)
-    policy_file, settings_file = desk.policy_file, desk.home / FILE
-    rules, page = document["policy"], _settings(settings_file, found, document)
-    policy = Policy.parse(tomllib.loads(rules)) if rules else desk.policy()
-    settings = Settings.parse(tomllib.loads(page)) if page else desk.settings
+    converted, document = _read(name, file)
+    policy_file, settings_file = context.policy_file, context.home / FILE
+    rules, page = document["policy"], _settings(settings_file, converted, document)
+    policy = Policy.parse(tomllib.loads(rules)) if rules else context.policy()
+    settings = Settings.parse(tomllib.loads(page)) if page else context.settings
     pages = {policy_file: rules, settings_file: page}
     changed = {path: text for path, text in pages.items() if text and text != _text(path)}
-    with Replacing(changed) as files, desk.store.write() as tx:
+    with Replacing(changed) as files, context.store.write() as tx:
         try:
-            added, brought = bring(desk, tx, policy, settings, found, f"{name}: {Path(file).name}")
+            added, brought = bring(
+                context, tx, policy, settings, converted, f"{name}: {Path(file).name}"
+            )
         except FairlaneError as error:
             raise Invalid(f"{file}: {error.message}", error.hint or UNCHANGED) from error
         files.replace()
-    kept = [str(path) for path in files.backups.values() if path is not None]
-    document |= {"written": list(map(str, changed)), "backups": kept}
-    return document | {"added": added, "changed": bool(changed) or brought}
+    backups = [str(path) for path in files.backups.values() if path is not None]
+    document["written"], document["backups"] = list(map(str, changed)), backups
+    document["added"], document["changed"] = added, bool(changed) or brought
+    return document
 
 
-def _document(name: str, file: str, found: Converted) -> dict[str, Any]:
-    return {
+def _read(name: str, file: str) -> tuple[Converted, ConvertAnswer]:
+    converted = convert(name, Path(file))
+    document: ConvertAnswer = {
         "schema": SCHEMA,
         "format": name,
         "file": file,
-        "policy": texts.policy_text(found, name),
-        "settings": texts.settings_text(found, name),
-        "projects": [{"name": each} | values for each, values in found.projects.items()],
-        "pauses": [_pause(each) for each in found.pauses],
-        "tasks": len(found.tasks),
-        "notes": found.notes,
-        "unknown": found.unknown,
+        "policy": base.policy_text(converted, name),
+        "settings": base.settings_text(converted, name),
+        "projects": [{"name": project, **values} for project, values in converted.projects.items()],
+        "pauses": [_pause(pause) for pause in converted.pauses],
+        "tasks": len(converted.tasks),
+        "notes": converted.notes,
+        "unknown": converted.unknown,
         "added": 0,  # of the tasks, those that are new here
         "changed": False,
         "written": [],
         "backups": [],
     }
+    _check(converted, document)
+    return converted, document
 
 
-def _pause(paused: Paused) -> dict[str, Any]:
+def _pause(paused: Paused) -> ConvertedPauseDocument:
     since = None if paused.at is None else show_instant(paused.at)
     return {"scope": paused.scope, "by": paused.by, "since": since, "reason": paused.reason}
 
 
-def _check(found: Converted, document: dict[str, Any]) -> None:
-    """Values that would not be accepted are told before anything is written."""
+def _check(converted: Converted, document: ConvertAnswer) -> None:
+    """Refuse values that would not be accepted, before anything is written."""
     file = document["file"]
     if document["policy"]:
         Policy.parse(tomllib.loads(document["policy"]), f"{file}, as a policy")
     Settings.parse(tomllib.loads(document["settings"]), f"{file}, as settings")
-    for each in found.projects:
-        check_name("project", each)
-    for task in found.tasks:
+    for project in converted.projects:
+        check_name("project", project)
+    for task in converted.tasks:
         try:
             fields.read(task.record)
         except Invalid as error:
-            told = f"{file}: task {task.record.get('id')!r}: {error.message}"
-            raise Invalid(told, error.hint or UNCHANGED) from None
+            message = f"{file}: task {task.record.get('id')!r}: {error.message}"
+            raise Invalid(message, error.hint or UNCHANGED) from None
 
 
-def _settings(path: Path, found: Converted, document: dict[str, Any]) -> str:
+def _settings(path: Path, converted: Converted, document: ConvertAnswer) -> str:
     """The settings file with what follows; an agent that it names already stays.
 
     Without slots as many run as cap `all` lets; a file that names them must not be narrower.
     """
     before = _text(path)
     if before is None:
-        return str(document["settings"])
-    held, most = tomllib.loads(before), found.policy.get("caps.all")
-    wanted = dict(found.settings)
-    if isinstance(most, int) and _held(held, "worker.slots") is not None:
+        return document["settings"]
+    table, most = tomllib.loads(before), converted.policy.get("caps.all")
+    wanted = dict(converted.settings)
+    if isinstance(most, int) and _value(table, "worker.slots") is not None:
         wanted["worker.slots"] = most
-    changes = {key: each for key, each in wanted.items() if _held(held, key) != each}
-    if "agent" in held:
+    changes = {key: value for key, value in wanted.items() if _value(table, key) != value}
+    if "agent" in table:
         changes.pop("agent", None)
-    return texts.merged(before, changes) if changes else before
+    return base.merged(before, changes) if changes else before
 
 
-def _held(table: Any, key: str) -> Any:
+def _value(table: object, key: str) -> object:
     for name in key.split("."):
         table = table.get(name) if isinstance(table, dict) else None
     return table
@@ -121,3 +136,156 @@ def _held(table: Any, key: str) -> Any:
 
 def _text(path: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def bring(
+    context: Context,
+    tx: Writing,
+    policy: Policy,
+    settings: Settings,
+    converted: Converted,
+    origin: str,
+) -> tuple[int, bool]:
+    """Everything that is not there yet. How many tasks are new, and whether anything changed."""
+    placed_any = [place_project(context, tx, *project) for project in converted.projects.items()]
+    now = context.now()
+    changes = TaskChanges(tx, policy, now, context.actor)
+    paused = _pause_scopes(changes, converted.pauses)
+    router = _router(context, tx, settings)
+    tasks = sorted(converted.tasks, key=lambda task: task.created_at or now)  # the oldest first
+    batch = submit(tx, router, policy, now, Records.of([task.record for task in tasks]))
+    past = {str(task.record["id"]): task for task in tasks}
+    new = [
+        Placed(_with_past(placed.task, past[name], now), placed.wait, placed.due_at)
+        for name, placed in batch.new.items()
+    ]
+    for made in router.new_groups:
+        tx.put(made)
+    tx.insert([placed if _queued(placed) else Placed(placed.task) for placed in new])
+    tx.book([row for placed in new for row in _booked(tx, placed.task, past[placed.task.id])])
+    data = {"by": context.actor, "from": origin}
+    tx.log([Event(0, now, "added", row.task.id, row.task.project, data) for row in new])
+    for placed in filter(_queued, new):
+        changes.keep(placed.task)  # placed anew: what it needs may be over already
+    changes.close()
+    return len(new), bool(new or paused or any(placed_any))
+
+
+def _router(context: Context, tx: Writing, settings: Settings) -> Router:
+    """A project that was archived there still has its tasks."""
+    known = {DEFAULT_PROJECT: Project(DEFAULT_PROJECT)} | tx.table(Project)
+    projects = {name: replace(project, status="active") for name, project in known.items()}
+    return Router(projects, tx.table(Group), settings, context.home)
+
+
+def _queued(placed: Placed) -> bool:
+    return placed.task.status is Status.QUEUED
+
+
+def _with_past(task: Task, past: Brought, now: Instant) -> Task:
+    """A new task with what has happened to it elsewhere."""
+    created = min(past.created_at or now, now)
+    ended = past.ended_at or now
+    return replace(
+        task,
+        status=past.status,
+        created_at=created,
+        ready_since=created if task.ready_since is not None else None,
+        failures=past.failures,
+        attempts=past.failures + (past.status is Status.DONE),
+        parked_at=now if past.status is Status.PARKED else None,
+        ended_at=ended if past.status.final else None,
+        reason=past.reason,
+    )
+
+
+def _booked(tx: Writing, task: Task, past: Brought) -> list[Booking]:
+    """What it used counts where it was used, and a completion when it was done."""
+    bookings = []
+    for scope in scopes_of(tx, task):
+        bookings += [Booking(scope, minute_of(at), (0, used, 0, 0)) for at, used in past.used]
+        if task.status is Status.DONE and task.ended_at is not None:
+            bookings.append(Booking(scope, minute_of(task.ended_at), starts=1, completions=1))
+    return bookings
+
+
+def _pause_scopes(changes: TaskChanges, pauses: Sequence[Paused]) -> list[Paused]:
+    known = changes.tx.table(Pause)
+    new = [pause for pause in pauses if pause.scope not in known]
+    for pause in new:
+        since = pause.at or changes.now
+        changes.tx.put(Pause(pause.scope, pause.by or changes.actor, since, pause.reason))
+        changes.note("paused", scope=pause.scope, reason=pause.reason)
+    return new
+
+
+#: Permissions of a file that was not there before: settings may hold secrets.
+_NEW_MODE = 0o600
+
+
+class Replacing:
+    """New texts are staged next to their files; `replace` installs them; an error rolls back."""
+
+    def __init__(self, texts: Mapping[Path, str]) -> None:
+        self._texts = texts
+        self._staged: dict[Path, Path] = {}
+        self.backups: dict[Path, Path | None] = {}  # of what was replaced; None: there was none
+
+    def __enter__(self) -> Replacing:
+        try:
+            for path, text in self._texts.items():
+                self._staged[path] = _stage(path, text)
+        except OSError as error:
+            self._discard()
+            raise _unwritable(path, error) from error
+        return self
+
+    def replace(self) -> None:
+        """The new texts take their places."""
+        for path, staged in self._staged.items():
+            try:
+                self.backups[path] = _backed_up(path) if path.exists() else None
+                staged.replace(path.resolve())
+            except OSError as error:
+                raise _unwritable(path, error) from error
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            for path, backup in self.backups.items():
+                if backup is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    backup.replace(path.resolve())
+        self._discard()
+
+    def _discard(self) -> None:
+        for staged in self._staged.values():
+            staged.unlink(missing_ok=True)
+
+
+def _backed_up(path: Path) -> Path:
+    backup = free_backup(path)
+    shutil.copy2(path, backup)
+    return backup
+
+
+def _stage(path: Path, text: str) -> Path:
+    target = path.resolve()
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    staged = Path(name)
+    staged.chmod(target.stat().st_mode & 0o7777 if target.exists() else _NEW_MODE)
+    return staged
+
+
+def _unwritable(path: Path, error: OSError) -> Invalid:
+    hint = "Nothing was changed; check the folder's permissions and free space."
+    return Invalid(f"{path}: cannot be written: {error.strerror}", hint)

@@ -6,13 +6,28 @@ One line here is one route, one tool where agents may use it, and one method of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypedDict, Unpack
 
 from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
 
-Schema: TypeAlias = Mapping[str, Any]
+
+class Schema(TypedDict, total=False):
+    """The JSON Schema of an argument."""
+
+    type: str
+    description: str
+    default: object
+    enum: list[str]
+    anyOf: list[Schema]
+    items: Schema
+    properties: Mapping[str, Schema]
+    additionalProperties: bool
+    minimum: float
+    maximum: float
+    minItems: int
+    maxItems: int
+
 
 #: Most tasks, ids or leases that one call names.
 MANY_MAX = 10_000
@@ -22,35 +37,37 @@ PAGE_MAX, PAGE = 1000, 100
 WAIT_MAX = "60s"
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One operation as interfaces see it. What it does is the function of its name."""
+class Operation(NamedTuple):
+    """One operation as interfaces see it, and the function that performs it."""
 
     name: str
+    call: str  # below `fairlane`: module:function; imported when it is called
     method: str
     path: str  # below /api/v1
-    takes: Mapping[str, Schema] = field(default_factory=dict)
+    takes: Mapping[str, Schema] = MappingProxyType({})
     needs: tuple[str, ...] = ()  # arguments without which it makes no sense
-    gives: str = "Document"  # the name of the answer's schema
+    gives: str = "Document"  # the name of the answer's type, without `Answer`
+    #: Arguments that the function takes as exact values: past, instant or duration.
+    converts: Mapping[str, str] = MappingProxyType({})
     reads: bool = False  # changes nothing
     tool: bool = False  # agents may call it
     #: The argument that the rest of the body is, where the body is no list of arguments.
     rest: str | None = None
     #: Where several are named in the body; `path` then names one, as the only one of `ids`.
     many: str | None = None
-    example: Mapping[str, Any] = field(default_factory=dict)
+    example: Mapping[str, object] = MappingProxyType({})
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The arguments that stand in the path."""
+        """The arguments that are in the path."""
         return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
 
 
-def _text(about: str, **more: Any) -> Schema:
+def _text(about: str, **more: Unpack[Schema]) -> Schema:
     return {"type": "string", "description": about, **more}
 
 
-def _whole(about: str, least: int = 0, most: int = 2**53 - 1, **more: Any) -> Schema:
+def _whole(about: str, least: int = 0, most: int = 2**53 - 1, **more: Unpack[Schema]) -> Schema:
     return {"type": "integer", "minimum": least, "maximum": most, "description": about, **more}
 
 
@@ -58,7 +75,7 @@ def _flag(about: str) -> Schema:
     return {"type": "boolean", "default": False, "description": about}
 
 
-def _words(about: str, **more: Any) -> Schema:
+def _words(about: str, **more: Unpack[Schema]) -> Schema:
     return {"type": "array", "items": {"type": "string"}, "description": about, **more}
 
 
@@ -95,7 +112,7 @@ _COST: Schema = {
     "description": "Dollars so far.",
 }
 _USED: Mapping[str, Schema] = {"tokens": _TOKENS, "cost": _COST}
-_WAIT: dict[str, Any] = {
+_WAIT: Schema = {
     "anyOf": [{"type": "string"}, {"type": "number", "minimum": 0, "maximum": 10**9}],
     "description": "A length such as 30s; a bare number is seconds.",
 }
@@ -105,7 +122,7 @@ _OUTCOMES = (
 
 _WORK = (
     Operation(
-        "add", "POST", "/tasks",
+        "add", "service.tasks:add", "POST", "/tasks",
         {
             "tasks": {
                 "type": "array", "minItems": 1, "maxItems": MANY_MAX, "items": {"type": "object"},
@@ -123,7 +140,7 @@ _WORK = (
         example={"tasks": [{"prompt": "Fix the login form", "project": "default"}]},
     ),
     Operation(
-        "list", "GET", "/tasks",
+        "list", "service.reports.listing:list_tasks", "GET", "/tasks",
         {
             "project": _text("Only of this project."),
             "kind": _text("Only of this kind."),
@@ -135,102 +152,111 @@ _WORK = (
         },
         (), "Tasks", reads=True, tool=True, example={"status": ["queued"], "limit": 20},
     ),
-    Operation("show", "GET", "/tasks/{task}", {"task": _TASK}, ("task",), "Task",
-              reads=True, tool=True, example={"task": "t1"}),
-    Operation("edit", "PATCH", "/tasks/{ids}",
+    Operation("show", "service.reports.listing:show", "GET", "/tasks/{task}",
+              {"task": _TASK}, ("task",), "Task", reads=True, tool=True, example={"task": "t1"}),
+    Operation("edit", "service.tasks:edit", "PATCH", "/tasks/{ids}",
               {"ids": _IDS, "changes": _open("Fields with their new values; null empties one.")},
               ("ids", "changes"), "Tasks", rest="changes", many="/tasks",
               example={"ids": ["t1"], "changes": {"priority": 10}}),
-    Operation("cancel", "POST", "/tasks/{ids}/cancel",
+    Operation("cancel", "service.tasks:cancel", "POST", "/tasks/{ids}/cancel",
               {"ids": _IDS, "tree": _flag("Their descendants too."),
                "group": _text("Every task of this group."), "reason": _text("Why.")},
               (), "Changed", tool=True, many="/tasks/cancel", example={"ids": ["t1"]}),
-    Operation("retry", "POST", "/tasks/{ids}/retry", {"ids": _IDS}, ("ids",), "Changed",
+    Operation("retry", "service.tasks:retry", "POST", "/tasks/{ids}/retry",
+              {"ids": _IDS}, ("ids",), "Changed",
               tool=True, many="/tasks/retry", example={"ids": ["t1"]}),
 )  # fmt: skip
 _LOOK = (
-    Operation("status", "GET", "/status", gives="Status", reads=True, tool=True),
-    Operation("plan", "GET", "/plan", gives="Plan", reads=True, tool=True),
-    Operation("why", "GET", "/tasks/{task}/why", {"task": _TASK}, ("task",), "Why",
-              reads=True, tool=True, example={"task": "t1"}),
-    Operation("logs", "GET", "/tasks/{task}/logs",
+    Operation("status", "service.reports.status:status", "GET", "/status",
+              gives="Status", reads=True, tool=True),
+    Operation("plan", "service.planning:plan", "GET", "/plan", gives="Plan", reads=True, tool=True),
+    Operation("why", "service.explain:why", "GET", "/tasks/{task}/why",
+              {"task": _TASK}, ("task",), "Why", reads=True, tool=True, example={"task": "t1"}),
+    Operation("logs", "service.logs:page", "GET", "/tasks/{task}/logs",
               {"task": _TASK, "attempt": _whole("Which attempt; default: the last.", 1),
                "stream": _text("Which one.", enum=["stdout", "stderr"], default="stdout"),
                "offset": _whole("From this byte on; default: the end."),
                "limit": _whole("Most bytes.", 1, 256 * 1024)},
               ("task",), "Log", reads=True, example={"task": "t1"}),
-    Operation("events", "GET", "/events",
+    Operation("events", "service.reports.listing:page", "GET", "/events",
               {"cursor": _whole("Events after this number; default: the newest."),
                "task": _text("Only of this task."), "limit": _LIMIT},
               (), "Events", reads=True, example={"cursor": 0, "limit": 10}),
-    Operation("summary", "GET", "/summary", {"since": _SINCE}, (), "Summary",
-              reads=True, example={"since": "12h"}),
-    Operation("stats", "GET", "/stats", {"since": _SINCE}, (), "Stats", reads=True,
+    Operation("summary", "service.reports.summary:summary", "GET", "/summary",
+              {"since": _SINCE}, (), "Summary",
+              converts={"since": "past"}, reads=True, example={"since": "12h"}),
+    Operation("stats", "service.reports.stats:stats", "GET", "/stats",
+              {"since": _SINCE}, (), "Stats", converts={"since": "past"}, reads=True,
               example={"since": "7d"}),
-    Operation("decisions", "GET", "/decisions",
+    Operation("decisions", "engine.decisions:listing", "GET", "/decisions",
               {"cursor": _CURSOR, "limit": _LIMIT}, (), "Decisions", reads=True),
-    Operation("decision", "GET", "/decisions/{number}",
+    Operation("decision", "engine.decisions:show", "GET", "/decisions/{number}",
               {"number": _whole("The decision.", 1)}, ("number",), "Decision", reads=True,
               example={"number": 1}),
-    Operation("replay", "POST", "/decisions/{number}/replay",
+    Operation("replay", "engine.decisions:replay", "POST", "/decisions/{number}/replay",
               {"number": _whole("The decision.", 1),
                "planner": _text("Which one.", enum=["lanes", "reference"], default="lanes")},
               ("number",), "Replayed", reads=True, example={"number": 1}),
 )  # fmt: skip
 _PULL = (
-    Operation("lease", "POST", "/leases",
+    Operation("lease", "service.pull:lease", "POST", "/leases",
               {"limit": _whole("At most this many; default: all that may start.", 0, MANY_MAX),
                "worker": _text("Who asks; default: this machine's name."),
                "labels": _words("What this worker has: gpu, os=linux."),
-               "wait": _WAIT | {"description": f"Wait so long for work, at most {WAIT_MAX}."}},
-              (), "Leases", tool=True, example={"limit": 1, "worker": "box1"}),
-    Operation("heartbeat", "POST", "/leases/{lease}/heartbeat", {"lease": _LEASE},
-              ("lease",), "Held", tool=True, example={"lease": "L7"}),
-    Operation("report", "POST", "/leases/{lease}/report",
+               "wait": {**_WAIT, "description": f"Wait so long for work, at most {WAIT_MAX}."}},
+              (), "Leases", converts={"wait": "duration"}, tool=True,
+              example={"limit": 1, "worker": "box1"}),
+    Operation("heartbeat", "service.pull:heartbeat", "POST", "/leases/{lease}/heartbeat",
+              {"lease": _LEASE}, ("lease",), "Held", tool=True, example={"lease": "L7"}),
+    Operation("report", "service.pull:report", "POST", "/leases/{lease}/report",
               {"lease": _LEASE, **_USED, "note": _text("What it is doing."),
                "session": _text("The agent's own session.")},
               ("lease",), "Held", tool=True, example={"lease": "L7", "note": "tests are green"}),
-    Operation("complete", "POST", "/leases/{lease}/complete",
+    Operation("complete", "service.pull:complete", "POST", "/leases/{lease}/complete",
               {"lease": _LEASE, **_USED, "result": _open("What came of it.")},
               ("lease",), "Held", tool=True,
               example={"lease": "L7", "tokens": {"input": 12000, "output": 800}, "cost": 0.21}),
-    Operation("release", "POST", "/leases/{lease}/release",
+    Operation("release", "service.pull:release", "POST", "/leases/{lease}/release",
               {"lease": _LEASE, **_USED, "reason": _text("What went wrong."),
                "outcome": _text("How it ended.", enum=list(_OUTCOMES), default="released"),
                "retry_after": _WAIT, "resets_at": _text("When the provider's window opens.")},
               ("lease",), "Held", tool=True,
+              converts={"retry_after": "duration", "resets_at": "instant"},
               example={"lease": "L7", "outcome": "failed", "reason": "exit 1"}),
-    Operation("reclaim", "POST", "/reclaim", gives="Reclaimed", tool=True),
+    Operation("reclaim", "service.pull:reclaim", "POST", "/reclaim", gives="Reclaimed", tool=True),
 )  # fmt: skip
 _HOUSE = (
-    Operation("pause", "POST", "/pause", {"scope": _SCOPE, "reason": _text("Why.")}, (),
+    Operation("pause", "service.queue:pause", "POST", "/pause",
+              {"scope": _SCOPE, "reason": _text("Why.")}, (),
               "Paused", tool=True, example={"scope": "project:web", "reason": "release day"}),
-    Operation("resume", "POST", "/resume", {"scope": _SCOPE}, (), "Resumed", tool=True,
-              example={"scope": "project:web"}),
-    Operation("clear", "POST", "/clear",
+    Operation("resume", "service.queue:resume", "POST", "/resume",
+              {"scope": _SCOPE}, (), "Resumed", tool=True, example={"scope": "project:web"}),
+    Operation("clear", "service.queue:clear", "POST", "/clear",
               {"scope": _SCOPE, "dry_run": _flag("Tell what; cancel nothing.")}, (), "Cleared",
               example={"scope": "project:web", "dry_run": True}),
-    Operation("policy_show", "GET", "/policy", gives="Policy", reads=True,
+    Operation("policy_show", "service.policies:show", "GET", "/policy", gives="Policy", reads=True,
               tool=True),
-    Operation("policy_set", "PATCH", "/policy",
+    Operation("policy_set", "service.policies:change", "PATCH", "/policy",
               {"changes": _open("Keys with their new values, such as caps.all.")}, ("changes",),
               "PolicyChanged", tool=True, rest="changes", example={"changes": {"caps.all": 8}}),
-    Operation("project_list", "GET", "/projects", gives="Projects", reads=True),
-    Operation("project_show", "GET", "/projects/{name}", {"name": _NAME},
-              ("name",), "Project", reads=True, example={"name": "default"}),
-    Operation("project_add", "POST", "/projects",
+    Operation("project_list", "service.projects:list_projects", "GET", "/projects",
+              gives="Projects", reads=True),
+    Operation("project_show", "service.projects:show_project", "GET", "/projects/{name}",
+              {"name": _NAME}, ("name",), "Project", reads=True, example={"name": "default"}),
+    Operation("project_add", "service.projects:add_project", "POST", "/projects",
               {"name": _NAME, "values": _open("Its keys: weight, repo, prefix, …")}, ("name",),
               "Project", rest="values", example={"name": "web", "values": {"weight": 3}}),
-    Operation("project_set", "PATCH", "/projects/{name}",
+    Operation("project_set", "service.projects:set_project", "PATCH", "/projects/{name}",
               {"name": _NAME, "values": _open("Keys with their new values.")},
               ("name", "values"), "Project", rest="values",
               example={"name": "default", "values": {"weight": 2}}),
-    Operation("project_remove", "DELETE", "/projects/{name}", {"name": _NAME},
-              ("name",), "Removed", example={"name": "web"}),
-    Operation("group_list", "GET", "/groups", gives="Groups", reads=True),
-    Operation("group_show", "GET", "/groups/{name}", {"name": _NAME}, ("name",),
-              "Group", reads=True, example={"name": "release"}),
-    Operation("group_add", "POST", "/groups",
+    Operation("project_remove", "service.projects:remove_project", "DELETE", "/projects/{name}",
+              {"name": _NAME}, ("name",), "Removed", example={"name": "web"}),
+    Operation("group_list", "service.reports.groups:list_groups", "GET", "/groups",
+              gives="Groups", reads=True),
+    Operation("group_show", "service.reports.groups:show_group", "GET", "/groups/{name}",
+              {"name": _NAME}, ("name",), "Group", reads=True, example={"name": "release"}),
+    Operation("group_add", "service.groups:add_group", "POST", "/groups",
               {"name": _NAME, "parent": _text("The group above it."),
                "priority": _whole("For tasks that give none.", -(10**9), 10**9),
                "title": _text("What people read."),
@@ -238,19 +264,21 @@ _HOUSE = (
                "project": _text("With a tree: for tasks that name none."),
                "dry_run": _flag("With a tree: tell what would be added; add nothing.")}, ("name",),
               "Group", example={"name": "release"}),
-    Operation("group_set", "PATCH", "/groups/{name}",
+    Operation("group_set", "service.groups:set_group", "PATCH", "/groups/{name}",
               {"name": _NAME, "values": _open("parent, priority or title; null takes it away.")},
               ("name", "values"), "Group", rest="values",
               example={"name": "release", "values": {"priority": 10}}),
-    Operation("pool_list", "GET", "/pools", gives="Pools", reads=True),
-    Operation("pool_show", "GET", "/pools/{name}", {"name": _NAME}, ("name",),
-              "Pool", reads=True, example={"name": "anthropic"}),
-    Operation("worker_list", "GET", "/workers", gives="Workers", reads=True),
-    Operation("worker_show", "GET", "/workers/{name}", {"name": _NAME}, ("name",),
-              "Worker", reads=True, example={"name": "box1"}),
+    Operation("pool_list", "service.reports.resources:list_pools", "GET", "/pools",
+              gives="Pools", reads=True),
+    Operation("pool_show", "service.reports.resources:show_pool", "GET", "/pools/{name}",
+              {"name": _NAME}, ("name",), "Pool", reads=True, example={"name": "anthropic"}),
+    Operation("worker_list", "service.reports.resources:list_workers", "GET", "/workers",
+              gives="Workers", reads=True),
+    Operation("worker_show", "service.reports.resources:show_worker", "GET", "/workers/{name}",
+              {"name": _NAME}, ("name",), "Worker", reads=True, example={"name": "box1"}),
 )  # fmt: skip
 
 #: Every operation, by name.
 OPERATIONS: Mapping[str, Operation] = MappingProxyType(
-    {each.name: each for each in (*_WORK, *_LOOK, *_PULL, *_HOUSE)}
+    {operation.name: operation for operation in (*_WORK, *_LOOK, *_PULL, *_HOUSE)}
 )

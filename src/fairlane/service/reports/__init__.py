@@ -1,1 +1,1 @@
-"""What is told: the documents of status, summary and stats, and what they have in common."""
+"""Reports: status, lists, summary, stats and events as documents."""

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, cast
 
 from fairlane.model.event import Event
 from fairlane.model.instant import Instant, show_duration, show_instant
 from fairlane.model.plan import Hold
-from fairlane.model.task import Status, Task
-from fairlane.service.reports.holds import hold_document
-from fairlane.store.base import Attempt, Placed
+from fairlane.model.project import Pause, Tokens, counted
+from fairlane.model.task import Attempt, Status, Task
+from fairlane.policy.policy import Policy
+from fairlane.store.base import Booking, Placed
 
-#: What is an instant in the data of an event.
-_INSTANTS = frozenset({"expires_at", "until", "resets_at"})
-COUNTERS = ("input", "output", "cache_read", "cache_write")
+if TYPE_CHECKING:
+    from fairlane.model.documents import parts, tasks
+
+#: What in the data of an event is an instant or a length.
+_SHOWN: Mapping[str, Callable[[int], str]] = {
+    "expires_at": show_instant,
+    "until": show_instant,
+    "resets_at": show_instant,
+    "wait": show_duration,
+}
 
 
 def shown(when: Instant | None) -> str | None:
@@ -26,12 +35,38 @@ def dollars(micros: int | None) -> float | None:
     return None if micros is None else micros / 1_000_000
 
 
-def counters(tokens: tuple[int, int, int, int]) -> dict[str, int]:
+def counters(tokens: tuple[int, int, int, int]) -> parts.CountersDocument:
     """The four counters by name."""
-    return dict(zip(COUNTERS, tokens, strict=True))
+    first, second, third, fourth = tokens
+    return {"input": first, "output": second, "cache_read": third, "cache_write": fourth}
 
 
-def row(placed: Placed, hold: Hold | None) -> dict[str, Any]:
+def counts(by_status: Mapping[str, int]) -> parts.CountsDocument:
+    """Tasks by status; what is missing is 0."""
+    return cast("parts.CountsDocument", {word: by_status.get(word, 0) for word in map(str, Status)})
+
+
+def tokens_of(used: Attempt | Booking | None, policy: Policy) -> int:
+    """The tokens of an attempt or a booking that the policy counts."""
+    return counted(Tokens(*used.tokens), policy.usage.count) if used else 0
+
+
+def pause_document(pause: Pause) -> parts.PauseDocument:
+    """A pause as every interface shows it."""
+    return {
+        "scope": pause.scope,
+        "by": pause.by,
+        "since": show_instant(pause.since or 0),
+        "reason": pause.reason,
+    }
+
+
+def linked(task: str, status: Status) -> tasks.LinkedDocument:
+    """A task that another document names."""
+    return {"id": task, "status": str(status)}
+
+
+def row(placed: Placed, hold: Hold | None) -> tasks.TaskDocument:
     """A task as lists show it."""
     task = placed.task
     return {
@@ -44,7 +79,7 @@ def row(placed: Placed, hold: Hold | None) -> dict[str, Any]:
         "attempts": task.attempts,
         "failures": task.failures,
         "ready": is_ready(placed, hold),
-        "hold": hold_document(hold),
+        "hold": hold and hold.document(),
         "title": title_of(task),
         "agent": task.agent,
         "pool": task.pool,
@@ -60,8 +95,8 @@ def row(placed: Placed, hold: Hold | None) -> dict[str, Any]:
 
 def title_of(task: Task) -> str:
     """What a person reads: its title, else the first line of its prompt, else its command."""
-    said = (line.strip() for line in task.prompt.splitlines())
-    return task.title or next(filter(None, said), "") or " ".join(task.command)
+    lines = (line.strip() for line in task.prompt.splitlines())
+    return task.title or next(filter(None, lines), "") or " ".join(task.command)
 
 
 def is_ready(placed: Placed, hold: Hold | None) -> bool:
@@ -71,10 +106,11 @@ def is_ready(placed: Placed, hold: Hold | None) -> bool:
     return not placed.wait or hold is None or hold.gate != "readiness"
 
 
-def whole(placed: Placed, hold: Hold | None) -> dict[str, Any]:
+def whole(placed: Placed, hold: Hold | None) -> tasks.FullTaskDocument:
     """Everything that a task says and what has happened to it."""
     task = placed.task
-    return row(placed, hold) | {
+    return {
+        **row(placed, hold),
         "seq": task.seq,
         "prompt": task.prompt,
         "template": task.template,
@@ -103,7 +139,7 @@ def whole(placed: Placed, hold: Hold | None) -> dict[str, Any]:
     }
 
 
-def _lease(task: Task) -> dict[str, Any] | None:
+def _lease(task: Task) -> tasks.TaskLeaseDocument | None:
     lease = task.lease
     if lease is None:
         return None
@@ -117,41 +153,43 @@ def _lease(task: Task) -> dict[str, Any] | None:
     }
 
 
-def attempt(each: Attempt) -> dict[str, Any]:
+def attempt(row: Attempt) -> tasks.AttemptDocument:
     """One try at a task."""
     return {
-        "attempt": each.number,
-        "lease": each.lease,
-        "fence": each.fence,
-        "worker": each.worker,
-        "workspace": each.workspace,
-        "executor": each.executor,
-        "leased_at": show_instant(each.leased_at),
-        "started_at": shown(each.started_at),
-        "ended_at": shown(each.ended_at),
-        "expires_at": show_instant(each.expires_at),
-        "outcome": each.outcome,
-        "detail": each.detail,
-        "note": each.note,
-        "tokens": counters(each.tokens),
-        "usd": dollars(each.usd),
-        "estimate_tokens": each.estimate,
-        "direct": each.direct,
-        "session": each.session,
-        "result": each.result,
+        "attempt": row.number,
+        "lease": row.lease,
+        "fence": row.fence,
+        "worker": row.worker,
+        "workspace": row.workspace,
+        "executor": row.executor,
+        "leased_at": show_instant(row.leased_at),
+        "started_at": shown(row.started_at),
+        "ended_at": shown(row.ended_at),
+        "expires_at": show_instant(row.expires_at),
+        "outcome": row.outcome,
+        "detail": row.detail,
+        "note": row.note,
+        "tokens": counters(row.tokens),
+        "usd": dollars(row.usd),
+        "estimate_tokens": row.estimate,
+        "direct": row.direct,
+        "session": row.session,
+        "result": None if row.result is None else dict(row.result),
     }
 
 
-def event(each: Event) -> dict[str, Any]:
-    """One line of the log; instants in its data are shown as such."""
-    data = dict(each.data)
-    for key in _INSTANTS & data.keys():
-        data[key] = shown(data[key])  # type: ignore[arg-type]
+def event(event: Event) -> tasks.EventDocument:
+    """One line of the log; instants and lengths in its data are text."""
+    data = dict(event.data)
+    for key, show in _SHOWN.items():
+        value = data.get(key)
+        if isinstance(value, int):
+            data[key] = show(value)
     return {
-        "number": each.number,
-        "at": show_instant(each.at),
-        "kind": each.kind,
-        "task": each.task,
-        "project": each.project,
+        "number": event.number,
+        "at": show_instant(event.at),
+        "kind": event.kind,
+        "task": event.task,
+        "project": event.project,
         "data": data,
     }

@@ -1,91 +1,93 @@
-"""Lists of tasks, and one task whole; each queued one with what holds it now."""
+"""Lists of tasks with what holds each now, one task whole, and the log of events."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import merge
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
+from fairlane.engine.context import Context
+from fairlane.engine.snapshot import preview
 from fairlane.model.errors import Invalid, NotFound, did_you_mean
-from fairlane.model.project import groups_under
-from fairlane.model.task import Status, Task
+from fairlane.model.names import SCHEMA
+from fairlane.model.plan import Hold
+from fairlane.model.project import Group, groups_under
+from fairlane.model.snapshot import waits_of
+from fairlane.model.task import LaneKey, Status, Task
+from fairlane.planner import gates, readiness
 from fairlane.planner.readiness import GATE, SENTENCES
-from fairlane.service import SCHEMA
-from fairlane.service.desk import Desk
 from fairlane.service.reports import documents
-from fairlane.service.reports.holds import Holds, hold_document
 from fairlane.store.base import Filter, Placed, Reading
 
+if TYPE_CHECKING:
+    from fairlane.model.documents.tasks import EventsAnswer, FollowedEvent, TaskAnswer, TasksAnswer
+
 #: Gates and codes by which a list can be narrowed.
-HOLDS = (
-    "paused", "cooldown", "probe", "budget", "cap", "caps", "cap_zero", "lock", "locks", "reserved",
-    "workspace", "worker", "no_slot", "no_worker", "no_label", "unknown_agent", "batch", GATE,
-    *SENTENCES,
-)  # fmt: skip
-#: How many of a task's events `show` tells.
+HOLDS = (*sorted(gates.HOLDS), "batch", GATE, *SENTENCES)
+#: How many of a task's events `show` has.
 EVENTS_SHOWN = 20
 #: How many tasks are read at once.
 PAGE = 1000
 
 
 def list_tasks(
-    desk: Desk,
+    context: Context,
     *,
     project: str | None = None,
     kind: str | None = None,
     status: Sequence[str] = (),
     group: str | None = None,
     held_by: str | None = None,
-    after: int = 0,
+    cursor: int = 0,
     limit: int | None = None,
-) -> dict[str, Any]:
+) -> TasksAnswer:
     """Tasks in the order in which they were added, each with what holds it.
 
-    `after` and `limit` take a page; `cursor` in the answer is the next `after`, or null.
+    `cursor` and `limit` take a page; the answer has the next `cursor`, or null.
     """
     if held_by is not None and held_by not in HOLDS:
         raise Invalid(f"no hold is called {held_by!r}", did_you_mean(held_by, HOLDS))
     which = Filter(_statuses(status), project, kind, group)
-    with desk.store.read() as reading:
-        holds = Holds(desk, reading)
+    with context.store.read() as reading:
+        holds = Holds(context, reading)
         size = PAGE if limit is None else min(PAGE, limit + 1)
-        found = _matching(reading, which, holds, held_by, after, size)
-        page = list(found if limit is None else islice(found, limit + 1))
+        matching = _matching(reading, which, holds, held_by, cursor, size)
+        page = list(matching if limit is None else islice(matching, limit + 1))
         more = limit is not None and len(page) > limit
         page = page[:limit]
-        held = holds.of(page)
-    rows = [documents.row(placed, held.get(placed.task.id)) for placed in page]
+        hold_of = holds.of(page)
+    rows = [documents.row(placed, hold_of.get(placed.task.id)) for placed in page]
     return {"schema": SCHEMA, "tasks": rows, "cursor": page[-1].task.seq if more else None}
 
 
-def show(desk: Desk, task: str) -> dict[str, Any]:
-    """One task: what it says, its attempts, its last events, and what holds it."""
-    with desk.store.read() as reading:
+def show(context: Context, task: str) -> TaskAnswer:
+    """One task whole: what it says, its attempts, its last events."""
+    with context.store.read() as reading:
         placed = reading.placed(task)
         if placed is None:
             hint = "`fairlane list` shows what there is."
             raise NotFound(f"there is no task {task!r}", hint, code="unknown_task")
         queued = placed.task.status is Status.QUEUED
-        hold = Holds(desk, reading).of([placed])[task] if queued else None
+        hold = Holds(context, reading).of([placed])[task] if queued else None
         statuses = reading.statuses(placed.task.needs) if placed.task.needs else {}
-        attempts = [documents.attempt(each) for each in reading.attempts(task)]
+        attempts = [documents.attempt(attempt) for attempt in reading.attempts(task)]
         events = reading.events(task=task, limit=EVENTS_SHOWN, last=True)
         dependents = reading.statuses(reading.dependents(task))
     return {
         "schema": SCHEMA,
         "task": documents.whole(placed, hold),
-        "hold": hold_document(hold),
+        "hold": hold and hold.document(),
         "attempts": attempts,
-        "needs": [{"id": name, "status": str(statuses[name])} for name in placed.task.needs],
-        "dependents": [{"id": name, "status": str(each)} for name, each in dependents.items()],
-        "events": [documents.event(each) for each in events],
+        "needs": [documents.linked(name, statuses[name]) for name in placed.task.needs],
+        "dependents": [documents.linked(name, status) for name, status in dependents.items()],
+        "events": [documents.event(event) for event in events],
     }
 
 
 def every(reading: Reading, which: Filter, after: int = 0, size: int = PAGE) -> Iterator[Placed]:
-    """All tasks that fit, so many at once, in the order of `seq`."""
+    """All matching tasks in the order of `seq`, read `size` at a time."""
     while page := reading.listing(which, after, size):
         yield from page
         after = page[-1].task.seq
@@ -95,7 +97,7 @@ def every(reading: Reading, which: Filter, after: int = 0, size: int = PAGE) -> 
 
 def lineage(reading: Reading, group: str) -> list[str]:
     """A known group and all groups under it."""
-    groups = reading.groups()
+    groups = reading.table(Group)
     if group not in groups:
         near = did_you_mean(group, groups)
         raise NotFound(f"there is no group {group!r}", near, code="unknown_group")
@@ -112,23 +114,23 @@ def _matching(
     lanes = holds.lanes_held_by(held_by)
     if lanes:
         filters.append(replace(which, held_lanes=lanes))
-    pages = [every(reading, each, after, size) for each in filters]
+    pages = [every(reading, narrowed, after, size) for narrowed in filters]
     apart = {*holds.picked, *holds.arrived}
-    kept = (each for each in merge(*pages, key=_seq) if each.task.id not in apart)
-    return merge(kept, _arrived(reading, which, holds, held_by, after), key=_seq)
+    stored = (row for row in merge(*pages, key=_seq) if row.task.id not in apart)
+    return merge(stored, _arrived(reading, which, holds, held_by, after), key=_seq)
 
 
 def _arrived(
     reading: Reading, which: Filter, holds: Holds, held_by: str, after: int
 ) -> list[Placed]:
     """Tasks that no longer wait for what the store says, by what holds them instead."""
-    found = [each for name in holds.arrived if (each := reading.placed(name)) is not None]
-    held = holds.of(found)
+    arrived = [row for name in holds.arrived if (row := reading.placed(name)) is not None]
+    hold_of = holds.of(arrived)
     fit = [
-        each
-        for each in found
-        if (hold := held.get(each.task.id)) and held_by in (hold.code, hold.gate)
-        if each.task.seq > after and _fits(which, each.task)
+        row
+        for row in arrived
+        if (hold := hold_of.get(row.task.id)) and held_by in (hold.code, hold.gate)
+        if row.task.seq > after and _fits(which, row.task)
     ]
     return sorted(fit, key=_seq)
 
@@ -149,3 +151,77 @@ def _statuses(words: Sequence[str]) -> tuple[Status, ...]:
         if word not in set(map(str, Status)):
             raise Invalid(f"there is no status {word!r}", did_you_mean(word, map(str, Status)))
     return tuple(Status(word) for word in words)
+
+
+class Holds:
+    """The plan that a round would make now, asked task by task."""
+
+    def __init__(self, context: Context, reading: Reading) -> None:
+        self.snapshot, self.plan, self.policy = preview(context, reading)
+        self.picked = frozenset(pick.task for pick in self.plan.picks)
+        self._reading = reading
+        self.arrived = {row.entry.task: row for row in self.snapshot.waiting}
+        self.lanes = self._by_lane()  # what holds the tasks of a lane that were not picked
+
+    def of(self, placed: Iterable[Placed]) -> dict[str, Hold | None]:
+        """The first hold of each task; None: it starts next, or is not queued."""
+        queued = [row for row in placed if row.task.status is Status.QUEUED]
+        named = {name for row in queued if row.wait for name in row.task.needs}
+        named |= {row.task.parent for row in queued if row.wait and row.task.parent}
+        statuses = self._reading.statuses(named) if named else {}
+        return {row.task.id: self._hold(row, statuses) for row in queued}
+
+    def lanes_held_by(self, word: str) -> tuple[LaneKey, ...]:
+        """The lanes whose first hold has this code or gate."""
+        return tuple(key for key, hold in self.lanes.items() if word in (hold.code, hold.gate))
+
+    def _hold(self, placed: Placed, statuses: dict[str, Status]) -> Hold | None:
+        task = placed.task
+        if placed.wait:
+            waiting = self.arrived.get(task.id) or waits_of(task, statuses)
+            now = self.plan.now
+            hold = next(readiness.waits(waiting, self.policy, now), None) if waiting else None
+            if hold is not None:
+                return hold
+        return None if task.id in self.picked else self.lanes.get(task.lane)
+
+    def _by_lane(self) -> dict[LaneKey, Hold]:
+        """Every lane that is left over has a hold of its own; its first task tells which lane."""
+        keys = {name: waiting.lane for name, waiting in self.arrived.items()}
+        keys |= {entry.task: lane.key for lane in self.snapshot.lanes for entry in lane.by_ready}
+        return {
+            keys[row.tasks[0]]: row.hold
+            for row in self.plan.holds
+            if row.hold.gate != readiness.GATE and row.tasks and row.tasks[0] in keys
+        }
+
+
+def page(
+    context: Context, cursor: int | None = None, task: str | None = None, limit: int = PAGE
+) -> EventsAnswer:
+    """Events after a number, or the newest."""
+    with context.store.read() as reading:
+        events = reading.events(cursor or 0, limit, task, last=cursor is None)
+    rows = [documents.event(event) for event in events]
+    newest = rows[-1]["number"] if rows else cursor or 0
+    return {"schema": SCHEMA, "events": rows, "cursor": newest}
+
+
+def newest(context: Context) -> int:
+    """The number of the last event."""
+    with context.store.read() as reading:
+        last = reading.events(0, 1, last=True)
+    return last[-1].number if last else 0
+
+
+def follow(context: Context, after: int, task: str | None = None) -> Iterator[FollowedEvent]:
+    """Every event after a number, then new ones as they happen, until the caller stops."""
+    while True:
+        stamp = context.store.stamp()
+        with context.store.read() as reading:
+            page = reading.events(after, PAGE, task)
+        for event in page:
+            yield {"schema": SCHEMA, **documents.event(event)}
+            after = event.number
+        if len(page) < PAGE:
+            context.store.wait_for_change(stamp, None, clock=context.clock)

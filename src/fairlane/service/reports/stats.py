@@ -1,42 +1,104 @@
-"""Stats: shares against targets with the bound, waits, durations, and how good estimates were."""
+"""Stats: ended attempts counted; shares against targets with the bound, waits, estimates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
-from fairlane.lifecycle.usage import Tokens, counted, minute_of
-from fairlane.model.instant import HOUR, MINUTE, Instant, show_instant
-from fairlane.model.project import CLOCK_SCALE, Project
+from fairlane.engine.context import Context, slots_of
+from fairlane.model.instant import HOUR, MINUTE, SECOND, Instant, Micros, minute_of, show_instant
+from fairlane.model.names import SCHEMA
+from fairlane.model.project import CLOCK_SCALE, Project, WorkerRow
 from fairlane.model.record import dataclass
-from fairlane.model.task import Outcome
+from fairlane.model.task import Attempt, Outcome, Task
 from fairlane.planner.rules import Caps
 from fairlane.policy.policy import Policy
-from fairlane.service import SCHEMA
-from fairlane.service.desk import Desk
-from fairlane.service.reports.documents import dollars
-from fairlane.service.reports.past import Past, ended_since, percentile, spread
+from fairlane.service.reports.documents import title_of, tokens_of
 from fairlane.service.reports.status import round_to
-from fairlane.service.slots import slots_of
 from fairlane.store.base import Booking, Reading
 
-#: A plot has about so many points along time, and so many bars.
+if TYPE_CHECKING:
+    from fairlane.model.documents import parts, reports
+
+#: Reports look at no more attempts than this, the newest.
+ATTEMPTS_MAX = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One ended attempt."""
+
+    attempt: Attempt
+    title: str
+    tokens: int  # those that count
+    wait: Micros | None  # by `wait_of`
+    ended_at: Instant
+
+    @property
+    def duration(self) -> Micros:
+        """From the lease to its end."""
+        return self.ended_at - self.attempt.leased_at
+
+
+def ended_since(reading: Reading, policy: Policy, since: Instant) -> list[Past]:
+    """What ended since then, oldest first."""
+    past = []
+    for attempt, task in reading.ended_attempts(since, ATTEMPTS_MAX):
+        tokens, wait = tokens_of(attempt, policy), wait_of(attempt, task)
+        ended_at = attempt.ended_at or attempt.leased_at
+        past.append(Past(attempt, title_of(task), tokens, wait, ended_at))
+    return sorted(past, key=lambda row: (row.ended_at, row.attempt.fence))
+
+
+def wait_of(attempt: Attempt, task: Task) -> Micros | None:
+    """From ready to leased; None: of an earlier attempt, not kept."""
+    if task.ready_since is None or task.failures or attempt.number != task.attempts:
+        return None
+    return max(0, attempt.leased_at - task.ready_since)
+
+
+def percentile(values: Iterable[int], percent: int) -> int | None:
+    """The smallest value that at least this many of a hundred do not exceed (nearest rank)."""
+    ordered = sorted(values)
+    return ordered[-(-percent * len(ordered) // 100) - 1] if ordered else None
+
+
+def seconds(length: Micros | None) -> float | None:
+    """A length in seconds, as reports give it."""
+    return None if length is None else length / SECOND
+
+
+def spread90(lengths: Iterable[Micros]) -> parts.Spread90Document:
+    """Median and 90th percentile of lengths, in seconds, and how many there are."""
+    listed = list(lengths)
+    median, p90 = (seconds(percentile(listed, percent)) for percent in (50, 90))
+    return {"p50": median, "p90": p90, "count": len(listed)}
+
+
+def spread95(lengths: Iterable[Micros]) -> parts.Spread95Document:
+    """Median and 95th percentile of lengths, in seconds, and how many there are."""
+    listed = list(lengths)
+    median, p95 = (seconds(percentile(listed, percent)) for percent in (50, 95))
+    return {"p50": median, "p95": p95, "count": len(listed)}
+
+
+#: How many points a plot has along time, and how many bars at most.
 POINTS = 120
 BARS_MAX = 2_000
 
 
-def stats(desk: Desk, since: Instant | None = None) -> dict[str, Any]:
-    """Shares, waits, durations, throughput and estimates since then (the share window)."""
-    now = desk.now()
-    with desk.store.read() as reading:
-        policy = desk.policy_for_reading(reading)
+def stats(context: Context, since: Instant | None = None) -> reports.StatsAnswer:
+    """Shares against targets, waits, durations, tokens, cost."""
+    now = context.now()
+    with context.store.read() as reading:
+        policy = context.policy_for_reading(reading)
         start = minute_of(now - policy.share.window if since is None else since)
         past = ended_since(reading, policy, start)
         sums = reading.usage_sums("project:", start)
-        projects = reading.projects()
-        bound = _Bound.of(desk, reading, policy, past)
+        projects = reading.table(Project)
+        bound = _Bound.of(context, reading, policy, past)
         series = _series(reading, policy, projects, start, now)
-    done = [each for each in past if each.attempt.outcome == Outcome.SUCCEEDED]
+    done = [row for row in past if row.attempt.outcome == Outcome.SUCCEEDED]
     hours = max(1, (now - start) // HOUR)
     return {
         "schema": SCHEMA,
@@ -44,11 +106,11 @@ def stats(desk: Desk, since: Instant | None = None) -> dict[str, Any]:
         "now": show_instant(now),
         "projects": _projects(projects, sums, policy, past, bound),
         "throughput": {"done": len(done), "per_hour": round_to(len(done) / hours)},
-        "waits": spread(_waits(past), 50, 95),
-        "durations": spread((each.duration for each in past), 50, 95),
+        "waits": spread95(_waits(past)),
+        "durations": spread95(row.duration for row in past),
         "estimates": _estimates(past),
         "series": series,
-        "timeline": [_bar(each) for each in past[-BARS_MAX:]],
+        "timeline": [_bar(row) for row in past[-BARS_MAX:]],
     }
 
 
@@ -61,13 +123,15 @@ class _Bound:
     guarantee: int  # starts that the guarantee may add
 
     @classmethod
-    def of(cls, desk: Desk, reading: Reading, policy: Policy, past: Iterable[Past]) -> _Bound:
-        costs = [max(each.attempt.estimate, each.tokens) for each in past]
+    def of(cls, context: Context, reading: Reading, policy: Policy, past: Iterable[Past]) -> _Bound:
+        costs = [max(row.attempt.estimate, row.tokens) for row in past]
         costs += [attempt.estimate for attempt in reading.open_attempts()]
-        projects = reading.projects()
+        projects = reading.table(Project)
         caps = Caps(policy, projects)
-        slots = sum(worker.slots or 0 for worker in reading.workers())
-        room = caps["all"] if caps["all"] is not None else slots or slots_of(desk.settings, policy)
+        slots = sum(worker.slots or 0 for worker in reading.table(WorkerRow).values())
+        room = (
+            caps["all"] if caps["all"] is not None else slots or slots_of(context.settings, policy)
+        )
         most = {}
         for name in projects:
             own = caps[f"project:{name}"]
@@ -81,127 +145,157 @@ class _Bound:
         return starts * self.cost // project.weight
 
 
+class UsedShareDocument(TypedDict):
+    """A project's share of the usage, and its target by weight."""
+
+    project: str
+    weight: int
+    tokens: int
+    usd: float
+    share: float
+    target: float
+
+
+def share_rows(reading: Reading, policy: Policy, now: Instant) -> list[UsedShareDocument]:
+    """Each project that used anything in the share window, or could start something now."""
+    sums = reading.usage_sums("project:", minute_of(now - policy.share.window))
+    return _shares(reading.table(Project), sums, policy)
+
+
+def _shares(
+    projects: Mapping[str, Project],
+    sums: Mapping[str, Booking],
+    policy: Policy,
+    more: Iterable[str] = (),
+) -> list[UsedShareDocument]:
+    names = {name for name in projects if f"project:{name}" in sums or projects[name].present}
+    names |= projects.keys() & set(more)
+    booked = {name: sums.get(f"project:{name}") or Booking("", 0) for name in sorted(names)}
+    tokens = {name: tokens_of(used, policy) for name, used in booked.items()}
+    total = sum(tokens.values())
+    weights = sum(projects[name].weight for name in names)
+    return [
+        {
+            "project": name,
+            "weight": projects[name].weight,
+            "tokens": tokens[name],
+            "usd": used.usd / 1_000_000,
+            "share": round_to(tokens[name] / total) if total else 0.0,
+            "target": round_to(projects[name].weight / weights) if weights else 0.0,
+        }
+        for name, used in booked.items()
+    ]
+
+
 def _projects(
     projects: Mapping[str, Project],
     sums: Mapping[str, Booking],
     policy: Policy,
     past: Iterable[Past],
     bound: _Bound,
-) -> list[dict[str, Any]]:
+) -> list[reports.ShareDocument]:
     """Each project that used or started anything, or could now."""
-    mine: dict[str, list[Past]] = {}
-    for each in past:
-        mine.setdefault(each.attempt.project, []).append(each)
-    shown = {name for name in projects if f"project:{name}" in sums or projects[name].present}
-    shown |= mine.keys() & projects.keys()
-    weights = sum(projects[name].weight for name in shown)
-    used = {name: _tokens(sums.get(f"project:{name}"), policy) for name in shown}
-    total = sum(used.values())
-    rows = []
-    for name in sorted(shown):
-        project, booked = projects[name], sums.get(f"project:{name}") or Booking("", 0)
-        ended = mine.get(name, [])
+    ended: dict[str, list[Past]] = {}
+    for attempt in past:
+        ended.setdefault(attempt.attempt.project, []).append(attempt)
+    rows: list[reports.ShareDocument] = []
+    for row in _shares(projects, sums, policy, ended):
+        name = row["project"]
+        booked, mine = sums.get(f"project:{name}") or Booking("", 0), ended.get(name, [])
+        lag, most, behind = _lag(projects[name], projects, policy, bound)
         rows.append(
             {
-                "project": name,
-                "weight": project.weight,
-                "tokens": used[name],
-                "usd": dollars(booked.usd),
-                "share": round_to(used[name] / total) if total else 0.0,
-                "target": round_to(project.weight / weights) if weights else 0.0,
+                **row,
                 "starts": booked.starts,
                 "completions": booked.completions,
-                "waits": spread(_waits(ended), 50, 95),
-                "durations": spread((each.duration for each in ended), 50, 95),
+                "waits": spread95(_waits(mine)),
+                "durations": spread95(attempt.duration for attempt in mine),
+                "lag": lag,
+                "bound": most,
+                "behind": behind,
             }
-            | _lag(project, projects, policy, bound)
         )
     return rows
 
 
 def _lag(
     project: Project, projects: Mapping[str, Project], policy: Policy, bound: _Bound
-) -> dict[str, Any]:
+) -> tuple[int | None, int | None, str | None]:
     """How far it is behind the present project that is furthest ahead, in weighted tokens.
 
-    Clocks stand still while a project is not present, so only time present together counts.
+    With it the bound, and which project that is. Clocks stop while a project is not present, so
+    only time present together counts.
     """
-    nothing = {"lag": None, "bound": None, "behind": None}
     if policy.share.mode != "virtual-time" or not project.weight or not project.present:
-        return nothing
+        return None, None, None
     others = [
-        each
-        for each in projects.values()
-        if each.present and each.weight and each.name != project.name and each.clock is not None
+        other
+        for other in projects.values()
+        if other.present and other.weight and other.name != project.name and other.clock is not None
     ]
     if not others or project.clock is None:
-        return nothing
-    ahead = max(others, key=lambda each: (each.clock or 0, each.name))
+        return None, None, None
+    ahead = max(others, key=lambda other: (other.clock or 0, other.name))
     lag = max(0, (ahead.clock or 0) - project.clock) // CLOCK_SCALE
-    return {"lag": lag, "bound": bound.part(project) + bound.part(ahead), "behind": ahead.name}
+    return lag, bound.part(project) + bound.part(ahead), ahead.name
 
 
-def _estimates(past: Iterable[Past]) -> list[dict[str, Any]]:
-    """What was reserved beside what was used; at the 70th percentile 70 % should be within."""
+def _estimates(past: Iterable[Past]) -> list[reports.EstimateDocument]:
+    """Reserved and used tokens; at the 70th percentile 70 % should be within."""
     groups: dict[tuple[str, str, str], list[Past]] = {}
-    for each in past:
-        attempt = each.attempt
-        if attempt.estimate and each.tokens:
+    for row in past:
+        attempt = row.attempt
+        if attempt.estimate and row.tokens:
             key = (attempt.project, attempt.kind, attempt.agent or "")
-            groups.setdefault(key, []).append(each)
-    rows = []
-    for (project, kind, agent), found in sorted(groups.items()):
-        within = sum(each.tokens <= each.attempt.estimate for each in found)
-        rows.append(
-            {
-                "project": project,
-                "kind": kind,
-                "agent": agent or None,
-                "attempts": len(found),
-                "estimated": percentile((each.attempt.estimate for each in found), 50),
-                "used": percentile((each.tokens for each in found), 50),
-                "within": round_to(within / len(found)),
-            }
-        )
-    return rows
+            groups.setdefault(key, []).append(row)
+    return [
+        {
+            "project": project,
+            "kind": kind,
+            "agent": agent or None,
+            "attempts": len(rows),
+            "estimated": percentile((row.attempt.estimate for row in rows), 50) or 0,
+            "used": percentile((row.tokens for row in rows), 50) or 0,
+            "within": round_to(sum(row.tokens <= row.attempt.estimate for row in rows) / len(rows)),
+        }
+        for (project, kind, agent), rows in sorted(groups.items())
+    ]
 
 
 def _series(
-    reading: Reading,
-    policy: Policy,
-    projects: Mapping[str, Project],
-    start: Instant,
-    now: Instant,
-) -> dict[str, Any]:
+    reading: Reading, policy: Policy, projects: Mapping[str, Project], start: Instant, now: Instant
+) -> reports.SeriesDocument:
     """Usage over time, one list of points a project: what `--plot` draws."""
     step = max(MINUTE, -(-(now - start) // POINTS // MINUTE) * MINUTE)
     count = (now - start) // step + 1
-    found = {}
+    series: dict[str, list[reports.PointDocument]] = {}
     for name in sorted(projects):
         bookings = reading.usage(f"project:{name}", start)
         if not bookings:
             continue
+        points: list[reports.PointDocument]
         points = [{"tokens": 0, "starts": 0, "completions": 0} for _ in range(count)]
-        for each in bookings:
-            point = points[min(count - 1, max(0, (each.minute - start) // step))]
-            point["tokens"] += _tokens(each, policy)
-            point["starts"] += each.starts
-            point["completions"] += each.completions
-        found[name] = points
+        for booked in bookings:
+            point = points[min(count - 1, max(0, (booked.minute - start) // step))]
+            point["tokens"] += tokens_of(booked, policy)
+            point["starts"] += booked.starts
+            point["completions"] += booked.completions
+        series[name] = points
     at = [show_instant(start + step * number) for number in range(count)]
-    return {"at": at, "step_seconds": step // 1_000_000, "projects": found}
+    return {"at": at, "step_seconds": step // 1_000_000, "projects": series}
 
 
-def _bar(past: Past) -> dict[str, Any]:
+def _bar(past: Past) -> reports.BarDocument:
     attempt = past.attempt
-    told = {"task": attempt.task, "project": attempt.project, "worker": attempt.worker}
-    told |= {"from": show_instant(attempt.leased_at), "to": show_instant(past.ended_at)}
-    return told | {"outcome": attempt.outcome}
+    return {
+        "task": attempt.task,
+        "project": attempt.project,
+        "worker": attempt.worker,
+        "from": show_instant(attempt.leased_at),
+        "to": show_instant(past.ended_at),
+        "outcome": str(attempt.outcome),
+    }
 
 
 def _waits(past: Iterable[Past]) -> list[int]:
-    return [each.wait for each in past if each.wait is not None]
-
-
-def _tokens(booked: Booking | None, policy: Policy) -> int:
-    return counted(Tokens(*booked.tokens), policy.usage.count) if booked else 0
+    return [row.wait for row in past if row.wait is not None]

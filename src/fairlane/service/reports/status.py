@@ -1,27 +1,29 @@
-"""Status: how things stand now. It costs lanes and what is in flight, never the queue."""
+"""Status of the queue now. Its cost grows with lanes and attempts in flight, not with the queue."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
-from fairlane.lifecycle.usage import Tokens, counted
+from fairlane.engine.context import Context
+from fairlane.engine.snapshot import last_cycle, preview
 from fairlane.model.instant import show_instant
+from fairlane.model.names import SCHEMA
 from fairlane.model.plan import Held, Plan
+from fairlane.model.project import Pause
 from fairlane.model.snapshot import Snapshot
-from fairlane.model.task import Status
+from fairlane.model.task import Attempt, Status, Task
 from fairlane.planner.gates.budget import frees_at, reserved_in
 from fairlane.planner.round import Round
 from fairlane.planner.rules import BudgetLine
 from fairlane.policy.policy import Policy
-from fairlane.service import SCHEMA
-from fairlane.service.desk import Desk
-from fairlane.service.looking import last_cycle, preview
-from fairlane.service.reports.documents import shown, title_of
-from fairlane.service.reports.pauses import live_pauses, pause_document
+from fairlane.service.reports.documents import dollars, pause_document, shown, title_of, tokens_of
 from fairlane.service.reports.resources import pool_rows
-from fairlane.store.base import Attempt, Reading, Tally
+from fairlane.store.base import Reading, Tally
+
+if TYPE_CHECKING:
+    from fairlane.model.documents import admin, reports
 
 #: More lanes than this make every round slower than it need be.
 LANES_MANY = 2_000
@@ -29,42 +31,43 @@ LANES_MANY = 2_000
 _READINESS = "readiness"
 
 
-def status(desk: Desk) -> dict[str, Any]:
-    """Paused, in flight of cap, queued by reason, parked, pools, budgets, and what is wrong."""
-    desk.store.verify(fully=False)
-    with desk.store.read() as reading:
-        snapshot, plan, policy = preview(desk, reading)
+def status(context: Context) -> reports.StatusAnswer:
+    """The state of the queue: pauses, tasks in flight, holds, pools, budgets, warnings."""
+    context.store.verify(fully=False)
+    with context.store.read() as reading:
+        snapshot, plan, policy = preview(context, reading)
         tallies = reading.tallies()
         budgets = budget_rows(snapshot, policy, plan)
         return {
             "schema": SCHEMA,
             "now": show_instant(plan.now),
-            "paused": [pause_document(each) for each in live_pauses(reading)],
+            "paused": [pause_document(pause) for pause in live_pauses(reading)],
             "capacity": {"mode": policy.capacity.mode, **plan.room.document()},
             "queued": queued(tallies, plan),
-            "parked": sum(each.count for each in tallies if each.status is Status.PARKED),
+            "parked": sum(tally.count for tally in tallies if tally.status is Status.PARKED),
             "running": running_rows(reading, policy),
             "by_hold": by_hold(plan.holds),
-            "holds": [held.document() for held in first_holds(plan.holds)],
-            "pools": pool_rows(desk, reading, policy),
+            "holds": [row.document() for row in first_holds(plan.holds)],
+            "pools": pool_rows(context, reading, policy),
             "budgets": budgets,
-            "warnings": warnings(desk, snapshot, plan, policy, budgets) + sources(desk, reading),
+            "warnings": warnings(context, snapshot, plan, policy, budgets)
+            + sources(context, reading),
             "last_cycle": _cycle(reading),
             "wake_at": shown(plan.wake_at),
         }
 
 
-def queued(tallies: Iterable[Tally], plan: Plan) -> dict[str, Any]:
+def queued(tallies: Iterable[Tally], plan: Plan) -> reports.QueuedDocument:
     """Queued tasks: total = ready + waiting; held is part of ready."""
     kinds: Counter[str] = Counter()
     projects: Counter[str] = Counter()
-    for each in tallies:
-        if each.status is Status.QUEUED and each.count:
-            kinds[each.kind] += each.count
-            projects[each.project] += each.count
+    for row in tallies:
+        if row.status is Status.QUEUED and row.count:
+            kinds[row.kind] += row.count
+            projects[row.project] += row.count
     total = kinds.total()
-    waiting = sum(each.count for each in plan.holds if each.hold.gate == _READINESS)
-    held = sum(each.count for each in plan.holds) - waiting
+    waiting = sum(row.count for row in plan.holds if row.hold.gate == _READINESS)
+    held = sum(row.count for row in plan.holds) - waiting
     return {
         "total": total,
         "ready": total - waiting,
@@ -78,34 +81,28 @@ def queued(tallies: Iterable[Tally], plan: Plan) -> dict[str, Any]:
 def by_hold(holds: Iterable[Held]) -> dict[str, int]:
     """How many tasks each code holds, most first."""
     codes: Counter[str] = Counter()
-    for held in holds:
-        codes[held.hold.code] += held.count
+    for row in holds:
+        codes[row.hold.code] += row.count
     return dict(sorted(codes.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def running_rows(reading: Reading, policy: Policy) -> list[dict[str, Any]]:
+def running_rows(reading: Reading, policy: Policy) -> list[reports.RunningDocument]:
     """What is in flight, oldest first."""
-    attempts = {each.task: each for each in reading.open_attempts()}
-    rows = []
-    for task in reading.in_flight() if attempts else ():
-        attempt = attempts[task.id]
-        rows.append(
-            {
-                "task": task.id,
-                "title": title_of(task),
-                "project": task.project,
-                "kind": task.kind,
-                "agent": task.agent,
-                "status": str(task.status),
-                "stop_requested": task.stop_requested,
-            }
-            | _attempt(attempt, policy)
-        )
+    attempts = {attempt.task: attempt for attempt in reading.open_attempts()}
+    tasks = reading.in_flight() if attempts else []
+    rows = [_running(task, attempts[task.id], policy) for task in tasks]
     return sorted(rows, key=lambda row: (row["leased_at"], row["fence"]))
 
 
-def _attempt(attempt: Attempt, policy: Policy) -> dict[str, Any]:
+def _running(task: Task, attempt: Attempt, policy: Policy) -> reports.RunningDocument:
     return {
+        "task": task.id,
+        "title": title_of(task),
+        "project": task.project,
+        "kind": task.kind,
+        "agent": task.agent,
+        "status": str(task.status),
+        "stop_requested": task.stop_requested,
         "attempt": attempt.number,
         "lease": attempt.lease,
         "fence": attempt.fence,
@@ -114,24 +111,24 @@ def _attempt(attempt: Attempt, policy: Policy) -> dict[str, Any]:
         "leased_at": show_instant(attempt.leased_at),
         "started_at": shown(attempt.started_at),
         "expires_at": show_instant(attempt.expires_at),
-        "tokens": counted(Tokens(*attempt.tokens), policy.usage.count),
+        "tokens": tokens_of(attempt, policy),
         "estimate_tokens": attempt.estimate,
-        "usd": None if attempt.usd is None else attempt.usd / 1_000_000,
+        "usd": dollars(attempt.usd),
         "note": attempt.note,
         "direct": attempt.direct,
     }
 
 
-def budget_rows(snapshot: Snapshot, policy: Policy, plan: Plan) -> list[dict[str, Any]]:
+def budget_rows(snapshot: Snapshot, policy: Policy, plan: Plan) -> list[admin.BudgetDocument]:
     """Every budget with what is used and reserved of it."""
-    if not policy.budget and not any(each.budgets for each in snapshot.projects.values()):
+    if not policy.budget and not any(project.budgets for project in snapshot.projects.values()):
         return []
     round = Round(snapshot, policy, plan.now)
     lines = (line for lines in round.rules.budgets.values() for line in lines)
     return [_budget(line, round) for line in lines]
 
 
-def _budget(line: BudgetLine, round: Round) -> dict[str, Any]:
+def _budget(line: BudgetLine, round: Round) -> admin.BudgetDocument:
     reserved, budget = reserved_in(line, round), line.budget
     scale = 1 if budget.tokens is not None else 1_000_000
     fraction = (line.spent + reserved) / line.limit if line.limit else 1.0
@@ -156,42 +153,42 @@ def round_to(number: float) -> float:
 
 
 def warnings(
-    desk: Desk,
+    context: Context,
     snapshot: Snapshot,
     plan: Plan,
     policy: Policy,
-    budgets: Iterable[dict[str, Any]],
-) -> list[dict[str, Any]]:
+    budgets: Iterable[admin.BudgetDocument],
+) -> list[reports.WarningDocument]:
     """What is misconfigured, or soon will hold work."""
-    found = [_warning("policy", message) for message in desk.warnings]
+    rows = [_warning("policy", message) for message in context.warnings]
     wrong: dict[tuple[str, str], int] = {}
-    for held in plan.holds:
-        if held.hold.misconfigured:
-            key = (held.hold.code, held.hold.reason)
-            wrong[key] = wrong.get(key, 0) + held.count
+    for hold_row in plan.holds:
+        if hold_row.hold.misconfigured:
+            key = (hold_row.hold.code, hold_row.hold.reason)
+            wrong[key] = wrong.get(key, 0) + hold_row.count
     for (code, reason), count in wrong.items():
-        found.append(_warning(code, f"{count} held: {reason}; nothing will free them"))
+        rows.append(_warning(code, f"{count} held: {reason}; nothing will free them"))
     if len(snapshot.lanes) > LANES_MANY:
         text = f"{len(snapshot.lanes)} lanes: distinct priorities, locks and groups multiply them"
-        found.append(_warning("lanes", text))
-    found += _weightless(snapshot, plan)
+        rows.append(_warning("lanes", text))
+    rows += _weightless(snapshot, plan)
     for row in budgets:
         if row["warn"]:
             text = f"budget of {row['scope']} ({row['window']}): {row['fraction']:.0%} is used"
-            found.append(_warning("budget", text))
-    return found
+            rows.append(_warning("budget", text))
+    return rows
 
 
-def sources(desk: Desk, reading: Reading) -> list[dict[str, Any]]:
+def sources(context: Context, reading: Reading) -> list[reports.WarningDocument]:
     """Configured work sources that could not be asked."""
-    if not desk.settings.source:
+    if not context.settings.source:
         return []
-    from fairlane.service.sourcing import syncing
+    from fairlane.service.sync import syncing
 
-    return [_warning("source", message) for message in syncing.warnings(desk, reading)]
+    return [_warning("source", message) for message in syncing.warnings(context, reading)]
 
 
-def _weightless(snapshot: Snapshot, plan: Plan) -> list[dict[str, Any]]:
+def _weightless(snapshot: Snapshot, plan: Plan) -> list[reports.WarningDocument]:
     """A project of weight 0 gets nothing while the others keep everything full."""
     if plan.room.free != 0:
         return []
@@ -201,20 +198,29 @@ def _weightless(snapshot: Snapshot, plan: Plan) -> list[dict[str, Any]]:
     return [_warning("weight_zero", text.format(name)) for name in names]
 
 
-def _warning(code: str, message: str) -> dict[str, Any]:
+def _warning(code: str, message: str) -> reports.WarningDocument:
     return {"code": code, "message": message}
 
 
 def first_holds(holds: tuple[Held, ...], most: int = 50) -> list[Held]:
     """The holds that keep most, one of each sentence."""
     merged: dict[tuple[str, str], Held] = {}
-    for held in holds:
-        key = (held.hold.code, held.hold.reason)
+    for row in holds:
+        key = (row.hold.code, row.hold.reason)
         before = merged.get(key)
-        merged[key] = before._replace(count=held.count + before.count) if before else held
-    return sorted(merged.values(), key=lambda held: -held.count)[:most]
+        merged[key] = before._replace(count=row.count + before.count) if before else row
+    return sorted(merged.values(), key=lambda row: -row.count)[:most]
 
 
-def _cycle(reading: Reading) -> dict[str, Any]:
-    found = last_cycle(reading) or {}
-    return found | ({"at": show_instant(found["at"])} if "at" in found else {})
+def _cycle(reading: Reading) -> dict[str, object]:
+    cycle = last_cycle(reading)
+    return {**cycle, "at": show_instant(cycle["at"])} if cycle else {}
+
+
+def live_pauses(reading: Reading) -> list[Pause]:
+    """Pauses, without those of tasks that have ended since."""
+    pauses = reading.table(Pause).values()
+    names = [pause.scope[5:] for pause in pauses if pause.scope.startswith("task:")]
+    statuses = reading.statuses(names) if names else {}
+    over = {f"task:{name}" for name, status in statuses.items() if status.final}
+    return sorted((p for p in pauses if p.scope not in over), key=lambda pause: pause.scope)

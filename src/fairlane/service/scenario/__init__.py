@@ -3,16 +3,6 @@
 from __future__ import annotations
 
 from fairlane.service.scenario.change import apply_change
-from fairlane.service.scenario.expect import Expect, check
-from fairlane.service.scenario.read import Scenario, build, load, parse, to_mapping
+from fairlane.service.scenario.read import Expect, Scenario, build, check, load, parse, to_mapping
 
-__all__ = [
-    "Expect",
-    "Scenario",
-    "apply_change",
-    "build",
-    "check",
-    "load",
-    "parse",
-    "to_mapping",
-]
+__all__ = ["Expect", "Scenario", "apply_change", "build", "check", "load", "parse", "to_mapping"]

@@ -7,8 +7,8 @@ from itertools import islice
 
 from fairlane.model.errors import Refused
 from fairlane.model.instant import Instant
-from fairlane.model.task import Lease, Task
-from fairlane.store.base import Attempt, HistoryRow
+from fairlane.model.task import Attempt, Lease, Task, lease_of
+from fairlane.store.base import HistoryRow
 from fairlane.store.memory.ordered import Ordered, give, take
 from fairlane.store.memory.queue import Queue
 
@@ -30,37 +30,31 @@ class Attempts(Queue):
         self._used: dict[HistoryKey, Ordered[Ended]] = {}
 
     def attempt(self, lease: str) -> Attempt | None:
-        """The attempt that has or had this lease."""
         return self._attempts.get(lease)
 
     def attempts(self, task: str) -> list[Attempt]:
-        """The attempts of a task, in their order."""
         tries = self._tries.get(task, {})
         return [self._attempts[tries[number]] for number in sorted(tries)]
 
     def open_attempts(self) -> list[Attempt]:
-        """Those whose lease has not ended, by fence."""
-        found = [self._attempts[lease] for lease in self._open.values()]
-        return sorted(found, key=lambda attempt: attempt.fence)
+        rows = [self._attempts[lease] for lease in self._open.values()]
+        return sorted(rows, key=lambda attempt: attempt.fence)
 
     def ended_attempts(self, since: Instant, limit: int) -> list[tuple[Attempt, Task]]:
-        """Those that ended since then, the newest first, with their task."""
-        found: list[tuple[Attempt, Task]] = []
+        rows: list[tuple[Attempt, Task]] = []
         for at, _, lease in reversed(self._ended):
-            if at < since or len(found) >= limit:
+            if at < since or len(rows) >= limit:
                 break
             attempt = self._attempts[lease]
-            found.append((attempt, self._shown(self._rows[attempt.task]).task))
-        return found
+            rows.append((attempt, self._shown(self._rows[attempt.task]).task))
+        return rows
 
     def recent(self, project: str, kind: str, agent: str | None, limit: int) -> list[HistoryRow]:
-        """The newest ended attempts of these that used anything."""
         ended = self._used.get((project, kind, agent), Ordered())
-        found = [self._attempts[lease] for _, _, lease in islice(reversed(ended), limit)]
-        return [HistoryRow(project, kind, agent, each.tokens, each.usd) for each in found]
+        rows = [self._attempts[lease] for _, _, lease in islice(reversed(ended), limit)]
+        return [HistoryRow(project, kind, agent, row.tokens, row.usd) for row in rows]
 
     def put_attempts(self, attempts: Sequence[Attempt]) -> None:
-        """New attempts, and known ones as they are now; one holder at a time."""
         for attempt in attempts:
             old = self._attempts.get(attempt.lease)
             self._check(attempt, old)
@@ -128,17 +122,3 @@ class Attempts(Queue):
         self._ended.remove(ended)
         if any(attempt.tokens):
             take(self._used, (attempt.project, attempt.kind, attempt.agent), ended)
-
-
-def lease_of(attempt: Attempt) -> Lease:
-    """What a task in flight shows of its open attempt; what it has used only rules can tell."""
-    return Lease(
-        id=attempt.lease,
-        fence=attempt.fence,
-        attempt=attempt.number,
-        worker=attempt.worker,
-        expires_at=attempt.expires_at,
-        started_at=attempt.leased_at,
-        estimate=attempt.estimate,
-        direct=attempt.direct,
-    )

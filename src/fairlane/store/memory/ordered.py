@@ -101,15 +101,15 @@ class Ordered(Generic[T]):
 
 def give(table: dict[K, Ordered[T]], key: K, item: T) -> None:
     """Puts an item into one of many collections, which begins with its first."""
-    held = table.get(key)
-    if held is None:
-        held = table[key] = Ordered()
-    held.add(item)
+    items = table.get(key)
+    if items is None:
+        items = table[key] = Ordered()
+    items.add(item)
 
 
 def take(table: dict[K, Ordered[T]], key: K, item: T) -> None:
     """Takes an item out of one of many collections, which ends with its last."""
-    held = table[key]
-    held.remove(item)
-    if not len(held):
+    items = table[key]
+    items.remove(item)
+    if not len(items):
         del table[key]

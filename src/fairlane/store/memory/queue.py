@@ -1,4 +1,4 @@
-"""The tasks and every order in which they are read, kept up to date change by change."""
+"""The tasks and every order in which they are read, updated with each change."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from heapq import merge
 from itertools import islice, takewhile
 
 from fairlane.model.errors import Refused
-from fairlane.model.frozen import changed
 from fairlane.model.instant import Instant
-from fairlane.model.lane import Lane, LaneKey
 from fairlane.model.plan import IDS_SHOWN
+from fairlane.model.project import Droppable, Project
+from fairlane.model.record import changed
 from fairlane.model.snapshot import WaitCount
-from fairlane.model.task import Lease, Status, Task
+from fairlane.model.task import Lane, LaneKey, Lease, Status, Task
 from fairlane.store.base import Filter, Placed, Tally
-from fairlane.store.memory.kept import Kept
-from fairlane.store.memory.lines import Lines
+from fairlane.store.memory.lane_index import LaneIndexes
 from fairlane.store.memory.ordered import Ordered, give, take
 from fairlane.store.memory.rows import NAMES, Row, Shelf, Sort, check_placed, fits
+from fairlane.store.memory.small_tables import SmallTables
 
 Due = tuple[Instant, int, str]  # when, seq, task
 
 
-class Queue(Kept):
+class Queue(SmallTables):
     """Tasks: by id, by seq, by status, by name, by lane, by what they wait for, by time."""
 
     def __init__(self) -> None:
         super().__init__()
         self._rows: dict[str, Row] = {}
         self._ids: dict[int, str] = {}  # by seq
-        self._lines = Lines()
+        self._lines = LaneIndexes()
         self._shelves: dict[Shelf, Ordered[int]] = {}
         self._named: dict[tuple[str, str], Ordered[int]] = {}
         self._counts: dict[Sort, int] = {}
@@ -40,72 +40,57 @@ class Queue(Kept):
     # Reading
 
     def task(self, task: str) -> Task | None:
-        """A task; of a compacted one what is kept for ever."""
         placed = self.placed(task)
         return placed and placed.task
 
     def tasks(self, ids: Iterable[str]) -> dict[str, Task]:
-        """Those that are known."""
-        found = ((task, self.task(task)) for task in ids)
-        return {task: value for task, value in found if value is not None}
+        pairs = ((task, self.task(task)) for task in ids)
+        return {task: value for task, value in pairs if value is not None}
 
     def statuses(self, ids: Iterable[str]) -> dict[str, Status]:
-        """The status of those that are known."""
         rows = ((task, self._rows.get(task)) for task in ids)
         return {task: row.shelf[0] for task, row in rows if row is not None}
 
     def placed(self, task: str) -> Placed | None:
-        """A task and where it stands."""
         row = self._rows.get(task)
         return self._shown(row) if row is not None else None
 
     def listing(self, which: Filter, after: int = 0, limit: int = 1000) -> list[Placed]:
-        """The tasks that fit, by seq, from the one after `after`."""
         rows = (self._rows[self._ids[seq]] for seq in self._candidates(which, after))
         return [self._shown(row) for row in islice((r for r in rows if fits(r, which)), limit)]
 
     def in_flight(self) -> list[Task]:
-        """The tasks that have a lease, with it, by seq."""
         seqs = self._on_shelves((Status.LEASED, Status.RUNNING), 0)
         return [self._shown(self._rows[self._ids[seq]]).task for seq in seqs]
 
     def due(self, now: Instant, limit: int) -> list[Placed]:
-        """The tasks whose time has come, the earliest first."""
-        found = takewhile(lambda each: each[0] <= now, self._due)
-        return [self._shown(self._rows[task]) for _, _, task in islice(found, limit)]
+        rows = takewhile(lambda timer: timer[0] <= now, self._due)
+        return [self._shown(self._rows[task]) for _, _, task in islice(rows, limit)]
 
     def next_due(self) -> Instant | None:
-        """When the first task's time comes."""
         head = self._due.head()
         return head and head[0]
 
     def dependents(self, task: str) -> list[str]:
-        """The waiting tasks that name this one, by seq."""
-        return sorted(self._dependents.get(task, ()), key=lambda each: self._rows[each].seq)
+        return sorted(self._dependents.get(task, ()), key=lambda name: self._rows[name].seq)
 
     def children(self, parent: str) -> int:
-        """How many tasks have this parent."""
         return len(self._named.get(("parent", parent), ()))
 
     def tallies(self) -> list[Tally]:
-        """How many tasks of each sort there are."""
         return [Tally(*sort, count) for sort, count in sorted(self._counts.items())]
 
-    def lanes(self, age_from: str, window: int) -> tuple[Lane, ...]:
-        """Every lane with its oldest tasks."""
-        return tuple(line.read(age_from, window) for line in self._lines.known.values())
-
-    def lane(self, key: LaneKey, age_from: str, window: int) -> Lane | None:
-        """One lane with its oldest tasks."""
-        line = self._lines.known.get(key)
-        return line.read(age_from, window) if line is not None else None
+    def lanes(
+        self, age_from: str, window: int, keys: Iterable[LaneKey] | None = None
+    ) -> tuple[Lane, ...]:
+        known = self._lines.known
+        lines = known.values() if keys is None else [known[key] for key in keys if key in known]
+        return tuple(line.read(age_from, window) for line in lines)
 
     def lanes_changed(self, since: int) -> set[LaneKey]:
-        """The lanes that changed after this version; also those that are empty since."""
         return self._lines.changed(since, self.version())
 
     def wait_counts(self) -> tuple[WaitCount, ...]:
-        """The waiting tasks by what they wait for."""
         return tuple(
             self._wait_count(shelf, seqs)
             for shelf, seqs in sorted(self._shelves.items(), key=lambda pair: pair[0])
@@ -115,7 +100,6 @@ class Queue(Kept):
     # Writing
 
     def insert(self, tasks: Sequence[Placed]) -> None:
-        """New tasks; an id or a seq that is known is refused."""
         for placed in tasks:
             task = placed.task
             if task.id in self._rows:
@@ -124,23 +108,17 @@ class Queue(Kept):
                 raise Refused(f"seq {task.seq} of task {task.id} is that of another task")
             self._change(None, self._row(placed))
 
-    def save(self, tasks: Sequence[Placed]) -> None:
-        """Known tasks as they are now."""
+    def save(self, tasks: Sequence[Placed], content: bool = False) -> None:
         for placed in tasks:
             old = self._rows.get(placed.task.id)
             if old is None or old.seq != placed.task.seq:
                 raise Refused(f"no task {placed.task.id} with seq {placed.task.seq}")
             self._change(old, self._row(placed))
 
-    def rewrite(self, tasks: Sequence[Placed]) -> None:
-        """Known tasks as they are now, with what they say."""
-        self.save(tasks)
-
-    def drop_project(self, name: str) -> None:
-        """Forgets a project that has no task."""
-        if ("project", name) in self._named:
-            raise Refused(f"project {name} has tasks", "Archive it.")
-        super().drop_project(name)
+    def drop(self, kind: type[Droppable], key: str) -> None:
+        if kind is Project and ("project", key) in self._named:
+            raise Refused(f"project {key} has tasks", "Archive it.")
+        super().drop(kind, key)
 
     def commit(self) -> None:
         """Keeps what was written."""
@@ -155,13 +133,13 @@ class Queue(Kept):
     # Inside
 
     def _lease_of(self, task: str) -> Lease | None:
-        """The lease of the open attempt; whoever keeps attempts knows it."""
+        """The lease of the open attempt; the class of attempts knows it."""
         raise NotImplementedError
 
     def _row(self, placed: Placed) -> Row:
         """A row of a task that can be where it is said to be."""
         check_placed(placed)
-        if placed.task.project not in self._projects:
+        if placed.task.project not in self._tables[Project]:
             raise Refused(f"no project {placed.task.project} for task {placed.task.id}")
         return Row(placed)
 
@@ -181,9 +159,9 @@ class Queue(Kept):
             lines = [known[key] for key in set(which.held_lanes) if key in known]
             return (seq for seq in merge(*(line.seqs() for line in lines)) if seq > after)
         names = [(name, getattr(which, name)) for name in NAMES]
-        lists = [self._named.get(each, Ordered()) for each in names if each[1] is not None]
+        lists = [self._named.get(pair, Ordered()) for pair in names if pair[1] is not None]
         statuses = which.status if which.wait is None else (Status.QUEUED,)
-        shelved = sum(len(self._shelves[each]) for each in self._shelves_of(statuses))
+        shelved = sum(len(self._shelves[pair]) for pair in self._shelves_of(statuses))
         shortest = min(lists, key=len, default=None)
         if shortest is not None and len(shortest) <= shelved:
             return shortest.after(after)
@@ -193,7 +171,7 @@ class Queue(Kept):
         return [shelf for shelf in self._shelves if not statuses or shelf[0] in statuses]
 
     def _on_shelves(self, statuses: tuple[Status, ...], after: int) -> Iterator[int]:
-        return merge(*(self._shelves[each].after(after) for each in self._shelves_of(statuses)))
+        return merge(*(self._shelves[shelf].after(after) for shelf in self._shelves_of(statuses)))
 
     def _wait_count(self, shelf: Shelf, seqs: Ordered[int]) -> WaitCount:
         ids = tuple(self._ids[seq] for seq in seqs.first(IDS_SHOWN))
@@ -255,13 +233,13 @@ class Queue(Kept):
 
     def _swap_links(self, old: Row | None, new: Row | None) -> None:
         if old is not None:
-            for each in old.links:
-                self._dependents[each].discard(old.placed.task.id)
-                if not self._dependents[each]:
-                    del self._dependents[each]
+            for needed in old.links:
+                self._dependents[needed].discard(old.placed.task.id)
+                if not self._dependents[needed]:
+                    del self._dependents[needed]
         if new is not None:
-            for each in new.links:
-                self._dependents.setdefault(each, set()).add(new.placed.task.id)
+            for needed in new.links:
+                self._dependents.setdefault(needed, set()).add(new.placed.task.id)
 
     def _swap_lane(self, old: Row | None, new: Row | None) -> None:
         if old is not None and old.lane is not None and old.entry is not None:

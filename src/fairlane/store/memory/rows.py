@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fairlane.model.errors import Refused
-from fairlane.model.lane import Entry, LaneKey
-from fairlane.model.task import Status, Task
+from fairlane.model.task import Entry, LaneKey, Status, Task
 from fairlane.store.base import Filter, Placed
 
 #: What a task is looked up by beside its status, in the order of `Row.names`.
@@ -18,7 +17,7 @@ Sort = tuple[Status, str, str, str]  # as tallies count
 
 
 class Row:
-    """A task as it is kept. Two rows of one task are compared part by part."""
+    """A stored task. Two rows of one task are compared part by part."""
 
     __slots__ = ("due", "entry", "lane", "links", "names", "placed", "seq", "shelf", "sort")
 
@@ -75,7 +74,7 @@ def check_placed(placed: Placed) -> None:
 
 
 def compacted(task: Task) -> Task:
-    """What is kept of a finished task for ever: what it is counted and found by."""
+    """What remains of a finished task: what it is counted and found by."""
     return Task(
         id=task.id,
         seq=task.seq,

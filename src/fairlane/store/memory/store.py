@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from threading import RLock
 
-from fairlane.store.base import Reading, Writing
-from fairlane.store.memory.compact import Memory
+from fairlane.clock import SYSTEM, Clock, Waitable, Waker
+from fairlane.model.errors import Refused
+from fairlane.model.instant import Instant
+from fairlane.model.task import Status
+from fairlane.store.base import Placed, Reading, Writing
+from fairlane.store.memory.attempts import Attempts
+from fairlane.store.memory.rows import COMPACTED, Row, compacted, named_by
+from fairlane.store.memory.usage import Usage
 
 
 class MemoryStore:
@@ -17,7 +24,10 @@ class MemoryStore:
     def __init__(self) -> None:
         self._memory = Memory()
         self._turn = RLock()
+        self.path = None
+        self.shared = False  # there is no commit to share
         self._busy = False
+        self._waiters: set[Waker] = set()
 
     @contextmanager
     def read(self) -> Iterator[Reading]:
@@ -38,6 +48,8 @@ class MemoryStore:
             try:
                 yield self._memory
                 self._memory.commit()
+                for waiter in tuple(self._waiters):
+                    waiter.set()
             except BaseException:
                 self._memory.roll_back()
                 raise
@@ -50,23 +62,35 @@ class MemoryStore:
         with self._turn:
             yield
 
-    @property
-    def written(self) -> Path | None:
-        """No file."""
-        return None
-
     def stamp(self) -> int:
         """Another number than before when somebody has written."""
         with self._turn:
             return self._memory.version()
 
+    def wait_for_change(
+        self, since: int, timeout: float | None, *others: Waitable, clock: Clock = SYSTEM
+    ) -> int:
+        """The stamp when somebody has written, another waitable is ready, or the time is over."""
+        with closing(Waker()) as waker:
+            self._waiters.add(waker)
+            try:
+                if self.stamp() == since:
+                    clock.wait(timeout, waker, *others)
+                return self.stamp()
+            finally:
+                self._waiters.discard(waker)
+
     def verify(self, fully: bool = True) -> None:
         """There is no file that could be damaged."""
 
     def check(self) -> list[str]:
-        """What is wrong; nothing: it is content."""
+        """Its problems; empty: none."""
         with self._turn:
             return self._memory.problems()
+
+    def backup(self, target: Path) -> None:
+        """Nothing here outlives the process."""
+        raise Refused(f"a store in memory is not copied to {target}", "Use a store in a file.")
 
     def close(self) -> None:
         """Nothing more is asked of it."""
@@ -75,3 +99,68 @@ class MemoryStore:
         if self._busy:
             raise RuntimeError("a view is open in this thread: end it before the next one")
         self._busy = True
+
+
+class Memory(Attempts, Usage):
+    """All data: one object that reads and, in a transaction, writes."""
+
+    def compact(self, before: Instant) -> dict[str, int]:
+        old = self._ended_before(before)
+        for row in old:
+            task = row.placed.task
+            for attempt in self.attempts(task.id):
+                self._change_attempt(attempt, None)
+            self._change(row, Row(Placed(compacted(task))))
+        self._compact_usage(before)
+        return {
+            "tasks": len(old),
+            "events": self._compact_log(before),
+            "decisions": self._compact_decisions(before),
+        }
+
+    def problems(self) -> list[str]:
+        """Where what is derived does not agree with what it is derived from."""
+        anew = Memory()
+        anew._tables = self._tables
+        anew.begin()
+        anew.insert([row.placed for row in self._rows.values()])
+        anew.put_attempts(list(self._attempts.values()))
+        anew.commit()
+        derived, again = _derived(self), _derived(anew)
+        wrong = [what for what in derived if derived[what] != again[what]]
+        texts = [f"{what} do not agree with the tasks" for what in wrong]
+        flying = {row.placed.task.id for row in self._rows.values() if row.shelf[0].in_flight}
+        if flying != set(self._open):
+            texts.append("tasks in flight without exactly one open attempt")
+        return texts
+
+    def _ended_before(self, before: Instant) -> list[Row]:
+        """Finished tasks of that time which no unfinished one names."""
+        unfinished = chain.from_iterable(
+            seqs for (status, _), seqs in self._shelves.items() if not status.final
+        )
+        rows = (self._rows[self._ids[seq]] for seq in unfinished)
+        named = set(chain.from_iterable(named_by(row.placed.task) for row in rows))
+        rows_before = []
+        for seq in self._on_shelves((Status.DONE, Status.CANCELED), 0):
+            row = self._rows[self._ids[seq]]
+            task = row.placed.task
+            if task.ended_at is None or task.ended_at >= before:
+                continue
+            if task.id not in named and task.meta != COMPACTED:
+                rows_before.append(row)
+        return rows_before
+
+
+def _derived(memory: Memory) -> dict[str, object]:
+    """Everything that follows from tasks and attempts."""
+    size = len(memory._rows)
+    return {
+        "lanes by ready_since": {lane.key: lane for lane in memory.lanes("ready", size)},
+        "lanes by created_at": {lane.key: lane for lane in memory.lanes("created", size)},
+        "tallies": memory.tallies(),
+        "wait counts": memory.wait_counts(),
+        "due": list(memory._due),
+        "dependents": memory._dependents,
+        "attempts": (list(memory._ended), memory._open, memory._fences),
+    }

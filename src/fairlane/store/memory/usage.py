@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fairlane.model.instant import DAY, Instant
 from fairlane.store.base import Booking
-from fairlane.store.memory.journal import Journal
+from fairlane.store.memory.undo_log import UndoLog
 
 Amounts = tuple[int, int, int, int, int, int, int]  # four sorts of tokens, usd, starts, completions
 NOTHING: Amounts = (0, 0, 0, 0, 0, 0, 0)
@@ -47,12 +47,12 @@ class Account:
     def since(self, when: Instant | None) -> list[Booking]:
         """What was booked in every minute from then on."""
         start = 0 if when is None else bisect_left(self._minutes, when)
-        found = []
+        bookings = []
         for at in range(start, len(self._minutes)):
             before = self._sums[at - 1] if at else NOTHING
             amounts = _minus(self._sums[at], before)
-            found.append(booking(self.scope, self._minutes[at], amounts))
-        return found
+            bookings.append(booking(self.scope, self._minutes[at], amounts))
+        return bookings
 
     def sum(self, when: Instant) -> Booking | None:
         """What was booked from then on; None: nothing."""
@@ -63,7 +63,7 @@ class Account:
         return booking(self.scope, when, _minus(self._sums[-1], before))
 
 
-class Usage(Journal):
+class Usage(UndoLog):
     """The accounts of all scopes."""
 
     def __init__(self) -> None:
@@ -72,33 +72,30 @@ class Usage(Journal):
         self._scopes: list[str] = []  # by name
 
     def usage(self, scope: str, since: Instant | None) -> list[Booking]:
-        """What one scope used, minute by minute."""
         account = self._accounts.get(scope)
         return account.since(since) if account is not None else []
 
     def usage_sums(self, prefix: str, since: Instant) -> dict[str, Booking]:
-        """What the scopes that begin so used since then; those that used nothing are left out."""
-        found = {}
+        sums = {}
         for at in range(bisect_left(self._scopes, prefix), len(self._scopes)):
             scope = self._scopes[at]
             if not scope.startswith(prefix):
                 break
             used = self._accounts[scope].sum(since)
             if used is not None:
-                found[scope] = used
-        return found
+                sums[scope] = used
+        return sums
 
     def book(self, bookings: Sequence[Booking]) -> None:
-        """Adds to what is booked."""
-        for each in bookings:
-            account = self._accounts.get(each.scope)
+        for row in bookings:
+            account = self._accounts.get(row.scope)
             if account is None:
-                account = Account(each.scope)
-                self._note(self._remove_account, each.scope)
+                account = Account(row.scope)
+                self._note(self._remove_account, row.scope)
                 self._put_account(account)
-            amounts = amounts_of(each)
-            self._note(account.take, each.minute, amounts, not account.holds(each.minute))
-            account.add(each.minute, amounts)
+            amounts = amounts_of(row)
+            self._note(account.take, row.minute, amounts, not account.holds(row.minute))
+            account.add(row.minute, amounts)
 
     def _put_account(self, account: Account) -> None:
         if account.scope not in self._accounts:
@@ -114,16 +111,16 @@ class Usage(Journal):
         midnight = before // DAY * DAY
         for scope, old in list(self._accounts.items()):
             new = Account(scope)
-            for each in old.since(None):
-                minute = each.minute if each.minute >= midnight else each.minute // DAY * DAY
-                new.add(minute, amounts_of(each))
+            for row in old.since(None):
+                minute = row.minute if row.minute >= midnight else row.minute // DAY * DAY
+                new.add(minute, amounts_of(row))
             self._note(self._put_account, old)
             self._put_account(new)
 
 
-def amounts_of(each: Booking) -> Amounts:
+def amounts_of(row: Booking) -> Amounts:
     """The numbers of a booking."""
-    return (*each.tokens, each.usd, each.starts, each.completions)
+    return (*row.tokens, row.usd, row.starts, row.completions)
 
 
 def booking(scope: str, minute: Instant, amounts: Amounts) -> Booking:

@@ -5,15 +5,23 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from fairlane.model.errors import Refused
-from fairlane.store.sqlite import whole
-from fairlane.store.sqlite.errors import corrupt
-from fairlane.store.sqlite.queries import migrations
+from fairlane.store.sqlite import file
 
 #: Marks a file as ours: "Fair" in ASCII.
 APPLICATION_ID = 0x46616972
+HERE = Path(__file__).parent
+
+
+@cache
+def migrations() -> tuple[tuple[int, str, str], ...]:
+    """Number, name and text of every migration, in order."""
+    files = sorted((HERE / "migrations").glob("*.sql"))
+    return tuple((int(f.name[:4]), f.stem, f.read_text(encoding="utf-8")) for f in files)
 
 
 def latest() -> int:
@@ -45,14 +53,48 @@ def _is_ours(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID)
 
 
-def prepare(connection: sqlite3.Connection, path: Path, say: Callable[[str], None]) -> None:
-    """Bring a file to the latest schema; of several that try at once, one does it."""
+class Inspected(NamedTuple):
+    """What a file is like; problems are looked for where its schema is the latest."""
+
+    schema: int
+    latest: int
+    problems: list[str]
+
+
+def inspect(path: Path) -> Inspected:
+    """Check a file without changing it; one that is damaged, foreign or newer is refused."""
+    with file.reading_only(path) as connection:
+        refuse_foreign(connection, path)
+        _refuse_damaged(connection, path)
+        schema = schema_of(connection)
+        return Inspected(schema, latest(), file.problems(connection) if schema == latest() else [])
+
+
+def schema_at(path: Path) -> int | None:
+    """The schema of a file, read without changing it; None: there is no such file."""
+    if not path.exists():
+        return None
+    with file.reading_only(path) as connection:
+        return schema_of(connection)
+
+
+def prepare(
+    connection: sqlite3.Connection,
+    path: Path,
+    say: Callable[[str], None],
+    permit: Callable[[Path], None],
+) -> None:
+    """Bring a file to the latest schema; of several that try at once, one does it.
+
+    `permit` raises where an older schema must stay for now.
+    """
     if schema_of(connection) == latest():
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = schema_of(connection)
         if 0 < version < latest():
+            permit(path)
             _refuse_damaged(connection, path)
             backup = backup_path(path, f"schema-{version}")
             _copy_beside(path, backup)
@@ -78,13 +120,13 @@ def apply(connection: sqlite3.Connection, version: int) -> None:
 
 def statements(text: str) -> list[str]:
     """The statements of a migration, one by one."""
-    found, held = [], ""
+    complete, pending = [], ""
     for line in text.splitlines(keepends=True):
-        held += line
-        if sqlite3.complete_statement(held):
-            found.append(held.strip())
-            held = ""
-    return found
+        pending += line
+        if sqlite3.complete_statement(pending):
+            complete.append(pending.strip())
+            pending = ""
+    return complete
 
 
 def backup_path(path: Path, why: str) -> Path:
@@ -92,9 +134,9 @@ def backup_path(path: Path, why: str) -> Path:
     folder = path.parent / "backups"
     folder.mkdir(mode=0o700, exist_ok=True)
     number = 1
-    while (found := folder / f"{path.stem}-{why}-{number}.db").exists():
+    while (target := folder / f"{path.stem}-{why}-{number}.db").exists():
         number += 1
-    return found
+    return target
 
 
 def copy(connection: sqlite3.Connection, target: Path) -> None:
@@ -124,6 +166,6 @@ def _copy_beside(path: Path, target: Path) -> None:
 
 def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
     """What is damaged is not migrated, and a copy of it is no backup."""
-    damage = whole.damage(connection, path)
+    damage = file.damage(connection, path)
     if damage:
-        raise corrupt(path, damage)
+        raise file.corrupt(path, damage)

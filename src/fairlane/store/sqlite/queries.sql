@@ -41,7 +41,7 @@ SELECT key FROM lanes WHERE version > ?
 -- name: lane_id
 SELECT id FROM lanes WHERE key = ?
 -- name: add_lane
-INSERT INTO lanes (key, ready, version) VALUES (?, 0, 0)
+INSERT INTO lanes (key, ready, version) VALUES (?, 0, 0) RETURNING id
 -- name: touch_lane
 UPDATE lanes SET ready = ready + ?, version = ? WHERE id = ?
 -- name: wait_codes
@@ -68,6 +68,8 @@ DELETE FROM needs WHERE needed = ? AND task = ?
 -- name: tally
 INSERT INTO tallies (status, wait, project, kind, count) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET count = count + excluded.count
+-- name: lower_tally
+UPDATE tallies SET count = count + ? WHERE status = ? AND wait = ? AND project = ? AND kind = ?
 -- name: put_number
 INSERT OR REPLACE INTO numbers (name, next) VALUES (?, ?)
 
@@ -94,7 +96,7 @@ SELECT project, kind, agent, input, output, cache_read, cache_write, usd FROM at
 WHERE project = ? AND kind = ? AND agent IS ? AND ended_at IS NOT NULL
     AND input + output + cache_write + cache_read > 0
 ORDER BY ended_at DESC, fence DESC LIMIT ?
--- name: history
+-- name: all_history
 SELECT project, kind, agent, estimate, tokens, usd FROM history ORDER BY project, kind, agent
 -- name: put_history
 INSERT OR REPLACE INTO history (project, kind, agent, estimate, tokens, usd)
@@ -113,34 +115,34 @@ ON CONFLICT DO UPDATE SET input = input + excluded.input, output = output + excl
     cache_write = cache_write + excluded.cache_write, usd = usd + excluded.usd,
     starts = starts + excluded.starts, completions = completions + excluded.completions
 
--- name: projects
+-- name: all_projects
 SELECT body, clock, present FROM projects ORDER BY name
--- name: put_project
+-- name: put_projects
 INSERT INTO projects (name, clock, present, body) VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET clock = excluded.clock, present = excluded.present, body = excluded.body
--- name: drop_project
+-- name: drop_projects
 DELETE FROM projects WHERE name = ?
 -- name: put_clock
 UPDATE projects SET clock = ?, present = ? WHERE name = ?
--- name: groups
+-- name: all_groups
 SELECT name, parent, priority, title FROM groups ORDER BY name
--- name: put_group
+-- name: put_groups
 INSERT OR REPLACE INTO groups (name, parent, priority, title) VALUES (?, ?, ?, ?)
--- name: pools
+-- name: all_pools
 SELECT body FROM pools ORDER BY name
--- name: put_pool
+-- name: put_pools
 INSERT OR REPLACE INTO pools (name, body) VALUES (?, ?)
--- name: workers
+-- name: all_workers
 SELECT body FROM workers ORDER BY name
--- name: put_worker
+-- name: put_workers
 INSERT OR REPLACE INTO workers (name, body) VALUES (?, ?)
--- name: drop_worker
+-- name: drop_workers
 DELETE FROM workers WHERE name = ?
--- name: pauses
+-- name: all_pauses
 SELECT body FROM pauses ORDER BY scope
--- name: put_pause
+-- name: put_pauses
 INSERT OR REPLACE INTO pauses (scope, body) VALUES (?, ?)
--- name: drop_pause
+-- name: drop_pauses
 DELETE FROM pauses WHERE scope = ?
 
 -- name: events
@@ -156,8 +158,6 @@ SELECT number, at, kind, task, project, data FROM events
 WHERE task = ? AND number > ? ORDER BY number DESC LIMIT ?
 -- name: log
 INSERT INTO events (number, at, kind, task, project, data) VALUES (?, ?, ?, ?, ?, ?)
--- name: decision
-SELECT number, at, base, policy, planner, lanes, rest, plan, digests FROM decisions WHERE number = ?
 -- name: decisions
 SELECT number, at, base, policy, planner, lanes, rest, plan, digests FROM decisions
 WHERE number > ? ORDER BY number LIMIT ?
@@ -166,16 +166,16 @@ INSERT INTO decisions (number, at, base, policy, planner, lanes, rest, plan, dig
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: drop_decisions
 DELETE FROM decisions WHERE number < ?
--- name: policy_text
-SELECT text FROM policies WHERE digest = ?
--- name: put_policy_text
+-- name: all_policies
+SELECT digest, text FROM policies ORDER BY digest
+-- name: put_policies
 INSERT OR IGNORE INTO policies (digest, text) VALUES (?, ?)
 -- name: value
-SELECT value FROM kept WHERE name = ?
+SELECT value FROM key_values WHERE name = ?
 -- name: put_value
-INSERT OR REPLACE INTO kept (name, value) VALUES (?, ?)
+INSERT OR REPLACE INTO key_values (name, value) VALUES (?, ?)
 -- name: drop_value
-DELETE FROM kept WHERE name = ?
+DELETE FROM key_values WHERE name = ?
 
 -- name: compact_which
 SELECT seq, id FROM tasks t WHERE ended_at < ? AND body <> '{"meta":{"compacted":true}}'
@@ -197,7 +197,7 @@ DELETE FROM decisions WHERE base IN
     (SELECT base FROM decisions GROUP BY base HAVING max(at) < ?)
 -- name: compact_policies
 DELETE FROM policies WHERE digest NOT IN (SELECT policy FROM decisions)
-    AND digest <> ifnull((SELECT json_extract(value, '$') FROM kept WHERE name = 'policy'), '')
+    AND digest <> ifnull((SELECT json_extract(value, '$') FROM key_values WHERE name = 'policy'), '')
 -- name: compact_usage
 INSERT INTO usage
 SELECT scope, minute - minute % 86400000000, sum(input), sum(output), sum(cache_read),

@@ -1,7 +1,7 @@
 -- For reading: the tables as all migrations together leave them; a test compares the two.
 -- Rows are values; every rule that must never be broken is a CHECK.
 
-CREATE TABLE kept (
+CREATE TABLE key_values (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL                       -- JSON
 ) WITHOUT ROWID;

@@ -2,33 +2,93 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from fairlane.store.sqlite import migrate, whole
-from fairlane.store.sqlite.errors import Damaged, explained, reachable, refuse_emptied
-from fairlane.store.sqlite.memo import Memo
-from fairlane.store.sqlite.reading import SqliteReading
-from fairlane.store.sqlite.writing import SqliteWriting
+from fairlane.clock import SYSTEM, Clock, Waitable
+from fairlane.model.errors import Refused
+from fairlane.store.sql.reading import Memo, SqlReading, read_statements
+from fairlane.store.sql.rows import Damaged
+from fairlane.store.sql.writing import SqlWriting
+from fairlane.store.sqlite import file, migrate
+from fairlane.store.sqlite.file import explain, is_damage, refuse_emptied
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairlane.clock import Clock, Waitable
+    from fairlane.file_watch import WriteWatch
+
+
+#: How often the database is asked: after a write to its log, whose commit follows, for so long.
+COMMIT_SECONDS, RESTLESS_SECONDS = 0.003, 0.1
+#: How often it is asked where the kernel tells of writes, and where it cannot.
+LOOK_SECONDS, POLL_SECONDS = 0.25, 0.015
+
+
+class Changes:
+    """The write-ahead log of one store, watched from the first wait on."""
+
+    def __init__(self, log: Path, stamp: Callable[[], int]) -> None:
+        self._log, self._stamp = log, stamp
+        self._watch: WriteWatch | None = None
+        self._restless_until = 0.0
+
+    def wait(
+        self, since: int, timeout: float | None, clock: Clock, others: tuple[Waitable, ...]
+    ) -> int:
+        """The stamp when it differs, one of the others is ready, or the time is over."""
+        if self._watch is None:
+            from fairlane.file_watch import WriteWatch
+
+            self._watch = WriteWatch.of(self._log)
+        began = clock.monotonic()
+        watched = () if self._watch is None else (self._watch,)
+        while (stamp := self._stamp()) == since:
+            now = clock.monotonic()
+            left = float("inf") if timeout is None else timeout - (now - began)
+            if left <= 0:
+                break
+            ready = clock.wait(min(left, self._pause(now)), *watched, *others)
+            if self._watch in ready and self._watch is not None:
+                self._watch.drain()
+                self._restless_until = clock.monotonic() + RESTLESS_SECONDS
+            if any(waitable is not self._watch for waitable in ready):
+                break
+        return stamp
+
+    def close(self) -> None:
+        """Watch nothing more."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def _pause(self, now: float) -> float:
+        if self._watch is None:
+            return POLL_SECONDS
+        return COMMIT_SECONDS if now < self._restless_until else LOOK_SECONDS
+
 
 #: How long a transaction waits for another process.
 BUSY_SECONDS = 30.0
-#: How many times in a row the log file is trusted to tell of writes.
-STAMPS_TRUSTED = 10
-#: How many times the database is asked after its log has changed.
-STAMPS_ASKED = 30
-#: Pages that are kept in memory: enough for the heads of a thousand lanes.
+#: The page cache: large enough for the heads of a thousand lanes.
 CACHE_KIB = 16 * 1024
 
 
+@cache
+def statements() -> dict[str, str]:
+    """Every statement of `queries.sql` by its name."""
+    return read_statements(migrate.HERE / "queries.sql")
+
+
 class _Words(NamedTuple):
-    """How a transaction begins, is kept, and is undone."""
+    """How a transaction begins, commits, and rolls back."""
 
     begin: str
     end: str
@@ -46,11 +106,9 @@ class SqliteStore:
         self.path = path
         self.connection = connection
         self._turn = threading.RLock()
-        self._log = f"{path}-wal"
-        self._log_mark: tuple[int, int] | None = (0, -1)
-        self._stamp = self._stamps = self._asks = 0
+        self._changes = Changes(Path(f"{path}-wal"), self.stamp)
         self._memo = Memo()
-        self._shared = False
+        self.shared = False  # whether a shared commit is open
         self._verified = self._damaged = False
 
     @classmethod
@@ -60,8 +118,9 @@ class SqliteStore:
         *,
         busy_seconds: float = BUSY_SECONDS,
         say: Callable[[str], None] | None = None,
+        permit: Callable[[Path], None] = lambda path: None,
     ) -> SqliteStore:
-        """The store in this file, made or migrated if it must be."""
+        """The store in this file, made or, where `permit` raises nothing, migrated."""
         with explained(path), reachable(path):
             refuse_emptied(path)
             if not path.exists():
@@ -75,33 +134,31 @@ class SqliteStore:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(f"PRAGMA cache_size = -{CACHE_KIB:d}")
                 migrate.refuse_foreign(connection, path)
-                _refuse(whole.missing_pages(connection, path))
+                _refuse(file.missing_pages(connection, path))
                 if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                     connection.execute("PRAGMA journal_mode = WAL")
-                migrate.prepare(connection, path, say or _say)
+                migrate.prepare(connection, path, say or _say, permit)
             except BaseException:
-                whole.close_unchanged(connection, path)
+                file.close_unchanged(connection, path)
                 raise
         return cls(path, connection)
 
     @contextmanager
-    def read(self) -> Iterator[SqliteReading]:
+    def read(self) -> Iterator[SqlReading]:
         """A consistent view of the file."""
         with self._turn, explained(self.path, self._found_damage):
-            if self._shared:
-                self._memo.begin(self.connection)
-                yield SqliteReading(self.connection, self._memo)
+            if self.shared:
+                yield self._reading()
                 return
             self.connection.execute("BEGIN")
             try:
-                self._memo.begin(self.connection)
-                yield SqliteReading(self.connection, self._memo)
+                yield self._reading()
             finally:
                 if self.connection.in_transaction:  # an error may have ended it
                     self.connection.execute("ROLLBACK")
 
     @contextmanager
-    def write(self) -> Iterator[SqliteWriting]:
+    def write(self) -> Iterator[SqlWriting]:
         """One transaction: durable when the block ends, undone when it raises.
 
         The first one verifies the file; processes that only read do not wait for that.
@@ -109,15 +166,16 @@ class SqliteStore:
         with self._turn, explained(self.path, self._found_damage):
             if not self._verified:
                 self.verify(fully=False)
-            begin, end, undo = _PART if self._shared else _WHOLE
+            begin, end, undo = _PART if self.shared else _WHOLE
             self.connection.execute(begin)
             try:
-                self._memo.begin(self.connection)
-                writing = SqliteWriting(self.connection, self._memo)
+                version = self._data_version()
+                self._memo.begin((version, self.connection.total_changes))
+                writing = SqlWriting(self.connection, statements(), self._memo)
                 yield writing
                 writing.finish()
                 self.connection.execute(end)
-                self._memo.commit(self.connection)
+                self._memo.commit((version, self.connection.total_changes))
             except BaseException:
                 self._undo(undo)
                 raise
@@ -128,7 +186,7 @@ class SqliteStore:
         with self._turn, explained(self.path, self._found_damage):
             self.verify(fully=False)
             self.connection.execute(_WHOLE.begin)
-            self._shared = True
+            self.shared = True
             try:
                 yield
                 self.connection.execute(_WHOLE.end)  # an error if one of them lost everything
@@ -136,33 +194,31 @@ class SqliteStore:
                 self._undo(_WHOLE.undo)
                 raise
             finally:
-                self._shared = False
+                self.shared = False
+
+    def _reading(self) -> SqlReading:
+        self._memo.begin((self._data_version(), self.connection.total_changes))
+        return SqlReading(self.connection, statements(), self._memo)
+
+    def _data_version(self) -> int:
+        """Changes whenever another connection has committed."""
+        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
 
     def _undo(self, words: str) -> None:
         self._memo.clear()
         if self.connection.in_transaction:  # an error may have ended it
             self.connection.execute(words)
 
-    @property
-    def written(self) -> Path | None:
-        """The write-ahead log."""
-        return Path(self._log)
-
     def stamp(self) -> int:
-        """Another number than before when somebody else has written.
+        """Changes whenever another process has written."""
+        with self._turn, explained(self.path):
+            return self._data_version()
 
-        Asked many times a second by a daemon: the log file tells cheaply that nothing was
-        written; now and then the database itself is asked, for writes within one tick of it.
-        """
-        mark = _mark(self._log)
-        self._stamps += 1
-        if mark != self._log_mark:  # somebody writes: it shows when the commit is through
-            self._log_mark, self._asks = mark, STAMPS_ASKED
-        if self._asks or self._stamps % STAMPS_TRUSTED == 0:
-            self._asks = max(0, self._asks - 1)
-            with self._turn, explained(self.path):
-                self._stamp = int(self.connection.execute("PRAGMA data_version").fetchone()[0])
-        return self._stamp
+    def wait_for_change(
+        self, since: int, timeout: float | None, *others: Waitable, clock: Clock = SYSTEM
+    ) -> int:
+        """The stamp when another process has written, a waitable is ready, or the time is over."""
+        return self._changes.wait(since, timeout, clock, others)
 
     def verify(self, fully: bool = True) -> None:
         """Refuse a damaged file; not `fully`: check once, unless another process just did.
@@ -171,18 +227,16 @@ class SqliteStore:
         that writes to a large one.
         """
         with self._turn, explained(self.path, self._found_damage), reachable(self.path):
-            if fully or (not self._verified and whole.needs_check(self.path)):
-                _refuse(whole.damage(self.connection, self.path))
-                whole.record_check(self.path)
+            if fully or (not self._verified and file.needs_check(self.path)):
+                _refuse(file.damage(self.connection, self.path))
+                file.record_check(self.path)
             self._verified = True
 
     def check(self) -> list[str]:
-        """What is wrong with the file; nothing: it is content."""
-        from fairlane.store.sqlite.check import problems
-
+        """The problems of the file; empty: none."""
         with self._turn, explained(self.path, self._found_damage):
-            damage = whole.damage(self.connection, self.path)
-            return [f"damaged: {damage}"] if damage else problems(self.connection)
+            damage = file.damage(self.connection, self.path)
+            return [f"damaged: {damage}"] if damage else file.problems(self.connection)
 
     def backup(self, target: Path) -> None:
         """A consistent copy while others work; a copy of a damaged file is no backup."""
@@ -192,8 +246,9 @@ class SqliteStore:
 
     def close(self) -> None:
         """Nothing more is asked of it; a damaged file is left as it is."""
+        self._changes.close()
         if self._damaged:
-            whole.close_unchanged(self.connection, self.path)
+            file.close_unchanged(self.connection, self.path)
         else:
             self.connection.close()
 
@@ -206,13 +261,27 @@ def _refuse(damage: str) -> None:
         raise Damaged(damage)
 
 
-def _mark(file: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(file)  # noqa: PTH116
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
-
-
 def _say(message: str) -> None:
     print(message, file=sys.stderr)
+
+
+@contextmanager
+def explained(path: Path, damaged: Callable[[], None] | None = None) -> Iterator[None]:
+    """Errors of the database become errors of the product; `damaged` is called if it is that."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise Refused(f"the store refuses this: {error}", "Nothing was changed.") from error
+    except (sqlite3.DatabaseError, Damaged) as error:
+        if damaged is not None and is_damage(error):
+            damaged()
+        raise explain(error, path) from error
+
+
+@contextmanager
+def reachable(path: Path) -> Iterator[None]:
+    """Errors of the folder become errors of the product."""
+    try:
+        yield
+    except OSError as error:
+        raise file.unreachable(error, path) from error

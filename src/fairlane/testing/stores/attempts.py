@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from fairlane.model.errors import Refused
-from fairlane.model.resources import History
-from fairlane.store.base import Attempt, HistoryRow, Store
+from fairlane.model.project import History
+from fairlane.model.task import Attempt
+from fairlane.store.base import HistoryRow, Store
 from fairlane.testing.stores.builders import attempt, end, put, ready, start
 
 WHOLE: dict[str, Any] = {
     "worker": None, "estimate": 5, "weight": 3, "charged": 9, "workspace": "w", "started_at": 7,
     "ended_at": 8, "outcome": "failed", "detail": "exit 1 – ü", "tokens": (1, 2, 3, 4), "usd": 0,
-    "host": "h", "pid": 42, "pid_started": "123.5", "executor": "process", "direct": True,
+    "host": "h", "handle": "42 123.5", "executor": "process", "direct": True,
     "session": "s", "note": "half\ndone", "result": {"ok": [1, None, {"x": "é"}]},
 }  # fmt: skip
 
@@ -27,24 +28,24 @@ class AttemptCases:
         a = ready("a", 1, attempts=9, agent="codex")
         put(store, a)
         plain, whole = attempt(a, 1, ended_at=3), attempt(a, 2, **WHOLE)
-        held = attempt(a, 3)
+        row = attempt(a, 3)
         with store.write() as writing:
-            writing.put_attempts([plain, whole, held])
+            writing.put_attempts([plain, whole, row])
         with store.read() as reading:
             assert [reading.attempt(lease) for lease in ("l1", "l2", "l3", "no")] == [
                 plain,
                 whole,
-                held,
+                row,
                 None,
             ]
-            assert reading.attempts("a") == [plain, whole, held]
+            assert reading.attempts("a") == [plain, whole, row]
             assert reading.attempts("none") == []
 
     def test_an_attempt_is_replaced_by_its_lease(self, store: Store) -> None:
         a = ready("a", 1)
         put(store, a)
-        _, held = start(store, a)
-        now = replace(held, **WHOLE)
+        _, row = start(store, a)
+        now = replace(row, **WHOLE)
         with store.write() as writing:
             writing.put_attempts([now])
         with store.read() as reading:
@@ -64,22 +65,22 @@ class AttemptCases:
     def test_a_task_has_one_holder(self, store: Store) -> None:
         a = ready("a", 1, attempts=5)
         put(store, a)
-        _, held = start(store, a)
+        _, row = start(store, a)
         with pytest.raises(Refused), store.write() as writing:
             writing.put_attempts([attempt(a, 9)])
         with store.write() as writing:
-            writing.put_attempts([end(held, 5), attempt(a, 10)])
+            writing.put_attempts([end(row, 5), attempt(a, 10)])
         with store.read() as reading:
-            assert [each.lease for each in reading.open_attempts()] == ["l10"]
+            assert [other.lease for other in reading.open_attempts()] == ["l10"]
 
     def test_a_fence_is_given_once(self, store: Store) -> None:
         a, b = ready("a", 1), ready("b", 2)
         put(store, a, b)
-        _, held = start(store, a)
+        _, row = start(store, a)
         with pytest.raises(Refused), store.write() as writing:
-            writing.put_attempts([attempt(b, held.fence, lease="other")])
+            writing.put_attempts([attempt(b, row.fence, lease="other")])
         with store.read() as reading:
-            assert reading.attempt(held.lease) == held
+            assert reading.attempt(row.lease) == row
 
     def test_an_attempt_is_of_a_known_task_and_ends_with_an_outcome(self, store: Store) -> None:
         a = ready("a", 1)
@@ -105,12 +106,12 @@ class AttemptCases:
         with store.write() as writing:
             writing.put_attempts(made)
         with store.read() as reading:
-            found = reading.ended_attempts(0, 10)
-            assert [each.fence for each, _ in found] == [4, 3, 1, 2]
-            assert [of.id for _, of in found] == ["b", "a", "a", "b"]
-            assert found[1][1].title == "A"
-            assert [each.fence for each, _ in reading.ended_attempts(50, 10)] == [4, 3, 1]
-            assert [each.fence for each, _ in reading.ended_attempts(0, 2)] == [4, 3]
+            rows = reading.ended_attempts(0, 10)
+            assert [row.fence for row, _ in rows] == [4, 3, 1, 2]
+            assert [of.id for _, of in rows] == ["b", "a", "a", "b"]
+            assert rows[1][1].title == "A"
+            assert [row.fence for row, _ in reading.ended_attempts(50, 10)] == [4, 3, 1]
+            assert [row.fence for row, _ in reading.ended_attempts(0, 2)] == [4, 3]
 
     def test_recent_attempts_that_used_anything(self, store: Store) -> None:
         a, b = ready("a", 1, agent="codex"), ready("b", 2)
@@ -156,10 +157,12 @@ class AttemptCases:
             History("a", "spec", "codex", 2),
         ]
         with store.write() as writing:
-            writing.put_history(rows)
-            writing.put_history([replace(rows[1], estimate=8)])
+            writing.put(*rows)
+            writing.put(replace(rows[1], estimate=8))
         with store.read() as reading:
-            found = {(row.project, row.kind, row.agent): row for row in reading.history()}
-            assert len(reading.history()) == 3
-            assert found["p", "code", None] == rows[0]
-            assert found["p", "code", "codex"].estimate == 8
+            by_key = {
+                (row.project, row.kind, row.agent): row for row in reading.table(History).values()
+            }
+            assert len(reading.table(History).values()) == 3
+            assert by_key["p", "code", None] == rows[0]
+            assert by_key["p", "code", "codex"].estimate == 8

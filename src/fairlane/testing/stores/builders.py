@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from fairlane.model.instant import Instant
-from fairlane.model.lane import Lane
 from fairlane.model.project import Project
-from fairlane.model.task import Status, Task
-from fairlane.store.base import Attempt, Placed, Store, Tally, Writing
+from fairlane.model.task import Attempt, Lane, Status, Task
+from fairlane.store.base import Placed, Store, Tally, Writing
 
 
 def task(name: str, seq: int, **fields: Any) -> Task:
@@ -38,9 +37,9 @@ def ended(name: str, seq: int, at: Instant, status: Status = Status.DONE, **fiel
 def put(store: Store, *tasks: Placed) -> None:
     """Inserts tasks, and their projects where they are new."""
     with store.write() as writing:
-        known = writing.projects()
+        known = writing.table(Project)
         for project in sorted({placed.task.project for placed in tasks} - set(known)):
-            writing.put_project(Project(project))
+            writing.put(Project(project))
         writing.insert(tasks)
 
 
@@ -86,9 +85,9 @@ def names(lane: Lane | None, age_from: str = "ready") -> list[str]:
     return [entry.task for entry in lane.in_order(age_from)]
 
 
-def ids(found: Iterable[Placed]) -> list[str]:
+def ids(rows: Iterable[Placed]) -> list[str]:
     """The ids of tasks."""
-    return [placed.task.id for placed in found]
+    return [placed.task.id for placed in rows]
 
 
 def end(held: Attempt, at: Instant, outcome: str = "released", **fields: Any) -> Attempt:
@@ -113,6 +112,6 @@ def undone(store: Store) -> Iterator[Writing]:
 
 def counted(tallies: Iterable[Tally]) -> dict[tuple[str, str, str, str], int]:
     """Tallies by what they count."""
-    found = {(str(t.status), t.wait, t.project, t.kind): t.count for t in tallies}
-    assert all(found.values())
-    return found
+    counts = {(str(t.status), t.wait, t.project, t.kind): t.count for t in tallies}
+    assert all(counts.values())
+    return counts

@@ -9,6 +9,7 @@ import pytest
 from fairlane.model.errors import Refused
 from fairlane.model.event import Event
 from fairlane.model.instant import DAY, HOUR
+from fairlane.model.project import PolicyText
 from fairlane.model.task import Status
 from fairlane.store.base import Booking, Reading, Store
 from fairlane.testing.stores.builders import (
@@ -21,7 +22,7 @@ from fairlane.testing.stores.builders import (
     undone,
     waits,
 )
-from fairlane.testing.stores.kept import decision, numbers
+from fairlane.testing.stores.small_tables import decision, numbers
 
 THEN = 100 * DAY + 5 * HOUR
 
@@ -54,11 +55,11 @@ class CompactCases:
             assert writing.compact(THEN)["tasks"] == 2
         with store.read() as reading:
             for name, status in (("old", Status.DONE), ("gone", Status.CANCELED)):
-                found = reading.task(name)
-                assert found is not None
-                assert (found.id, found.status, found.depth) == (name, status, 2)
-                assert (found.prompt, found.title, found.reason) == ("", "", "")
-                assert (found.env, "x" in found.meta) == ({}, False)
+                shrunk = reading.task(name)
+                assert shrunk is not None
+                assert (shrunk.id, shrunk.status, shrunk.depth) == (name, status, 2)
+                assert (shrunk.prompt, shrunk.title, shrunk.reason) == ("", "", "")
+                assert (shrunk.env, "x" in shrunk.meta) == ({}, False)
                 assert reading.attempts(name) == []
             assert reading.statuses(["old", "gone"]) == {
                 "old": Status.DONE,
@@ -113,13 +114,25 @@ class CompactCases:
 
     def test_old_decisions_go_unless_a_younger_one_builds_on_them(self, store: Store) -> None:
         with store.write() as writing:
-            writing.put_policy_text("d1", "text")
+            writing.put(PolicyText("d1", "text"))
             for number, at, base in ((1, 1, 1), (2, 2, 1), (3, 3, 3), (4, THEN, 3)):
                 writing.put_decision(decision(number, at, base))
             assert writing.compact(THEN)["decisions"] == 2
         with store.read() as reading:
             assert numbers_of(reading) == [3, 4]
-            assert reading.policy_text("d1") == "text"
+            assert reading.table(PolicyText)["d1"].text == "text"
+
+    def test_a_policy_that_no_decision_names_goes_even_where_it_was_read(
+        self, store: Store
+    ) -> None:
+        with store.write() as writing:
+            writing.put(PolicyText("d1", "text"))
+        with store.read() as reading:
+            assert set(reading.table(PolicyText)) == {"d1"}
+        with store.write() as writing:
+            writing.compact(THEN)
+        with store.read() as reading:
+            assert reading.table(PolicyText) == {}
 
     def test_old_minutes_become_days(self, store: Store) -> None:
         midnight = THEN - THEN % DAY
@@ -183,4 +196,4 @@ class CompactCases:
 
 def numbers_of(reading: Reading) -> list[int]:
     """The numbers of the decisions that are kept."""
-    return [each.number for each in reading.decisions()]
+    return [row.number for row in reading.decisions()]

@@ -67,7 +67,7 @@ class LookupCases:
             assert reading.dependents("none") == []
         save(store, ended("by-both", 4, 9, needs=("first", "first"), parent="first"))
         with store.write() as writing:
-            writing.rewrite([waits("upstream", 5, "needs", needs=("other",))])
+            writing.save([waits("upstream", 5, "needs", needs=("other",))], content=True)
         with store.read() as reading:
             assert reading.dependents("first") == ["by-parent", "ready", "by-need"]
             assert reading.dependents("other") == ["upstream", "stranger", "by-need"]
@@ -84,7 +84,7 @@ class LookupCases:
         with store.read() as reading:
             assert [reading.children(each) for each in ("root", "a", "d", "x")] == [3, 1, 0, 0]
         with store.write() as writing:
-            writing.rewrite([ready("d", 5, parent="root")])
+            writing.save([ready("d", 5, parent="root")], content=True)
         with store.read() as reading:
             assert [reading.children(each) for each in ("root", "a")] == [4, 0]
 
@@ -103,14 +103,14 @@ class LookupCases:
                 ("queued", "needs", "default", "code"): 1,
             }
         with store.write() as writing:
-            writing.rewrite([change(b, kind="spec", project="p")])
+            writing.save([change(b, kind="spec", project="p")], content=True)
         save(store, ready("c", 3))
         with store.read() as reading:
-            found = counted(reading.tallies())
-            assert sum(found.values()) == len(reading.listing(Filter())) == 6
-            assert found["queued", "", "p", "spec"] == 1
-            assert found["queued", "", "default", "code"] == 1
-            assert ("queued", "needs", "default", "code") not in found
+            counts = counted(reading.tallies())
+            assert sum(counts.values()) == len(reading.listing(Filter())) == 6
+            assert counts["queued", "", "p", "spec"] == 1
+            assert counts["queued", "", "default", "code"] == 1
+            assert ("queued", "needs", "default", "code") not in counts
 
     def test_listing_by_every_field(self, store: Store) -> None:
         special = {
@@ -164,7 +164,7 @@ class LookupCases:
                     assert len(page) <= 7
                     pages += page
                 assert pages == whole
-                assert [each.task.seq for each in pages] == sorted(e.task.seq for e in pages)
+                assert [row.task.seq for row in pages] == sorted(e.task.seq for e in pages)
             assert len(reading.listing(Filter(kind="spec"))) == 16
 
     def test_tasks_in_flight_have_the_lease_of_their_open_attempt(self, store: Store) -> None:
@@ -197,6 +197,6 @@ class LookupCases:
             writing.put_attempts([end(held, 900)])
             writing.save([change(running, status=Status.QUEUED)])
         with store.read() as reading:
-            assert [each.id for each in reading.in_flight()] == ["b"]
+            assert [row.id for row in reading.in_flight()] == ["b"]
             assert reading.task("a") == change(running, status=Status.QUEUED).task
         assert store.check() == []

@@ -121,9 +121,9 @@ class TaskCases:
             (Status.CANCELED, {"ended_at": 9}),
             (Status.DONE, {"ended_at": 10}),
         ):
-            told = SAID | HAPPENED | now | more
+            facts = SAID | HAPPENED | now | more
             code = "paused" if status is Status.QUEUED else ""
-            saved = Placed(task("a", 1, status=status, **told), code, 44)
+            saved = Placed(task("a", 1, status=status, **facts), code, 44)
             save(store, saved)
             with store.read() as reading:
                 assert reading.placed("a") == saved
@@ -141,7 +141,7 @@ class TaskCases:
         put(store, ready("x", 3, project="harbour"))
         said, silent = waits("a", 1, "parent", **SAID, **HAPPENED), ready("b", 2)
         with store.write() as writing:
-            writing.rewrite([said, silent])
+            writing.save([said, silent], content=True)
         with store.read() as reading:
             assert reading.placed("a") == said
             assert reading.placed("b") == silent

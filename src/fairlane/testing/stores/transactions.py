@@ -8,10 +8,9 @@ from typing import Any
 
 from fairlane.model.event import Event
 from fairlane.model.instant import MINUTE
-from fairlane.model.project import Group, Project
-from fairlane.model.resources import Pause, Pool
+from fairlane.model.project import Group, History, Pause, PolicyText, Pool, Project, WorkerRow
 from fairlane.model.task import Status
-from fairlane.store.base import Booking, Filter, Reading, Store, WorkerRow, Writing
+from fairlane.store.base import Booking, Filter, Reading, Store, Writing
 from fairlane.testing.stores.builders import (
     attempt,
     change,
@@ -24,7 +23,7 @@ from fairlane.testing.stores.builders import (
     undone,
     waits,
 )
-from fairlane.testing.stores.kept import decision
+from fairlane.testing.stores.small_tables import decision
 
 
 def world(reading: Reading) -> dict[str, Any]:
@@ -41,24 +40,24 @@ def world(reading: Reading) -> dict[str, Any]:
         "tallies": counted(reading.tallies()),
         "lanes": {
             (age, lane.key): (lane.count, lane.in_order(age))
-            for age, found in lanes.items()
-            for lane in found
+            for age, answers in lanes.items()
+            for lane in answers
         },
         "wait counts": sorted(reading.wait_counts(), key=lambda each: each.code),
         "attempts": {name: reading.attempts(name) for name in names},
         "open": reading.open_attempts(),
         "ended": reading.ended_attempts(-(1 << 60), 1000),
         "usage": {scope: reading.usage(scope, None) for scope in reading.usage_sums("", 0)},
-        "projects": reading.projects(),
-        "groups": reading.groups(),
-        "pools": reading.pools(),
-        "workers": sorted(reading.workers(), key=lambda each: each.name),
-        "pauses": sorted(reading.pauses(), key=lambda each: each.scope),
+        "projects": reading.table(Project),
+        "groups": reading.table(Group),
+        "pools": reading.table(Pool),
+        "workers": reading.table(WorkerRow),
+        "pauses": reading.table(Pause),
         "events": reading.events(),
         "decisions": reading.decisions(),
         "value": reading.value("v"),
-        "policy": reading.policy_text("d1"),
-        "history": reading.history(),
+        "policy": reading.table(PolicyText),
+        "history": reading.table(History),
     }
 
 
@@ -66,18 +65,18 @@ def write_everything(writing: Writing, seq: int) -> None:
     """A little of each sort, new at every seq."""
     name = f"t{seq}"
     made = ready(name, seq, kind=f"k{seq}", locks=("l",))
-    writing.put_project(Project(f"p{seq}"))
+    writing.put(Project(f"p{seq}"))
     writing.insert([made, waits(f"w{seq}", seq + 1, "needs", 5 * seq, needs=(name,), parent=name)])
     writing.save([change(made, status=Status.LEASED, attempts=1)])
     writing.put_attempts([attempt(made, writing.number("fence"), number=1)])
     writing.log([Event(0, seq, "added", name), Event(0, seq, "leased", name)])
     writing.book([Booking("all", MINUTE, (1, 1, 1, 1), 1), Booking(f"s{seq}", MINUTE, usd=1)])
     writing.put_clocks({"default": (seq, True)})
-    writing.put_group(Group(f"g{seq}"))
-    writing.put_pool(Pool("x", seq))
-    writing.put_worker(WorkerRow("w", seen_at=seq))
-    writing.put_pause(Pause("all", f"by{seq}"))
-    writing.put_policy_text("d1", f"text {seq}")
+    writing.put(Group(f"g{seq}"))
+    writing.put(Pool("x", seq))
+    writing.put(WorkerRow("w", seen_at=seq))
+    writing.put(Pause("all", f"by{seq}"))
+    writing.put(PolicyText("d1", f"text {seq}"))
     writing.put_decision(decision(seq))
     writing.put_value("v", seq)
 
@@ -92,11 +91,10 @@ class TransactionCases:
             before, version = world(reading), reading.version()
         with undone(store) as writing:
             write_everything(writing, 10)
-            writing.rewrite([waits("w1", 2, "source", parent="t10", kind="z")])
-            writing.drop_project("p1")
-            writing.drop_pause("all")
-            writing.drop_worker("w")
-            writing.drop_decisions(100)
+            writing.save([waits("w1", 2, "source", parent="t10", kind="z")], content=True)
+            writing.drop(Project, "p1")
+            writing.drop(Pause, "all")
+            writing.drop(WorkerRow, "w")
             writing.put_value("v", None)
             assert world(writing) != before
         with store.read() as reading:
@@ -206,12 +204,12 @@ class TransactionCases:
             assert reading.statuses(["a"]) == {"a": Status.DONE}
 
     def test_threads_take_turns(self, store: Store) -> None:
-        given: list[int] = []
+        numbers: list[int] = []
 
         def work(first: int) -> None:
             for seq in range(first, first + 20):
                 with store.write() as writing:
-                    given.append(writing.number("fence"))
+                    numbers.append(writing.number("fence"))
                     writing.insert([ready(f"t{seq}", seq)])
                     writing.log([Event(0, seq, "added", f"t{seq}")])
 
@@ -220,7 +218,7 @@ class TransactionCases:
             thread.start()
         for thread in threads:
             thread.join(60)
-        assert len(set(given)) == 60
+        assert len(set(numbers)) == 60
         with store.read() as reading:
             assert [event.number for event in reading.events()] == list(range(1, 61))
             assert reading.lanes("ready", 1)[0].count == 60

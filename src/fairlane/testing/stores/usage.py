@@ -52,8 +52,8 @@ class UsageCases:
                         [Booking(scope, minute * MINUTE, (number, 0, 0, 1), 2, starts=minute)]
                     )
         with store.read() as reading:
-            found = reading.usage_sums("project:", 5 * MINUTE)
-            assert found == {
+            sums = reading.usage_sums("project:", 5 * MINUTE)
+            assert sums == {
                 scope: Booking(scope, 5 * MINUTE, (2 * number, 0, 0, 2), 4, starts=14)
                 for number, scope in enumerate(scopes[:4], 1)
             }

@@ -12,9 +12,17 @@ from typing import Any
 import pytest
 
 from fairlane.intake.sources import beads
-from fairlane.intake.sources.base import Collection, Found, Item, Standing, Told, Where, Writable
+from fairlane.intake.sources.base import (
+    Collection,
+    Found,
+    Item,
+    Standing,
+    Where,
+    Writable,
+    WriteBack,
+)
 from fairlane.model.errors import Invalid, Refused, TryLater
-from fairlane.service.sourcing.importing import Wish, bring_in
+from fairlane.service.sync.importing import ImportOptions, bring_in
 from tests.conformance.samples.beads import bead, calls, edges, known, stand_in
 
 
@@ -26,8 +34,8 @@ def only(*rows: dict[str, Any]) -> Item:
     return read(*rows).items[0]
 
 
-def told(status: str, last: str | None = None, reason: str = "") -> Told:
-    return Told("gt-abc", "gt-abc", status, 0, reason, {"told": last})
+def told(status: str, last: str | None = None, reason: str = "") -> WriteBack:
+    return WriteBack("gt-abc", "gt-abc", status, 0, reason, {"told": last})
 
 
 def test_a_bead_becomes_an_item():
@@ -224,7 +232,7 @@ def test_a_convoy_stands_for_all_it_tracks_though_some_is_in_epics(office):
         part("a-3", "a-e"),
     ]  # fmt: skip
     where = Where(text=json.dumps(rows))
-    answer = bring_in(office.desk, "beads", where, Wish(ids=("hq-cv-x",)))
+    answer = bring_in(office.context, "beads", where, ImportOptions(ids=("hq-cv-x",)))
     assert {each["id"]: each["group"] for each in answer["created"]} == {
         "a-1": "hq-cv-x", "a-2": "a-e",
     }  # fmt: skip

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlane.intake.sources import cards
-from fairlane.intake.sources.base import Standing, Told, Where, Writable
+from fairlane.intake.sources.base import Standing, Where, Writable, WriteBack
 from fairlane.model.errors import Invalid, Refused
 from fairlane.model.instant import DAY, parse_instant
 
@@ -59,7 +59,7 @@ def only(folder: Path):
 
 
 def told(status, last=None, at=NOW, reason="", item=f"{PHASE}/login"):
-    return Told(item, "t", status, at, reason, {"told": last})
+    return WriteBack(item, "t", status, at, reason, {"told": last})
 
 
 def test_a_card_becomes_an_item(tmp_path):
@@ -68,7 +68,7 @@ def test_a_card_becomes_an_item(tmp_path):
     (item,) = found.items
     assert (item.id, item.group, item.standing) == (f"{PHASE}/login", PHASE, Standing.OPEN)
     assert item.where == str(path)
-    prompt = item.record["prompt"]
+    prompt = str(item.record["prompt"])
     assert prompt.startswith("# Log in with a key\n\nSummary:")
     assert prompt.endswith("Notes:\nNone.")
     assert item.record == {

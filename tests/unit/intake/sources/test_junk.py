@@ -12,7 +12,7 @@ from fairlane.intake.outline import as_name
 from fairlane.intake.sources import source_named
 from fairlane.intake.sources.base import Found, Where
 from fairlane.model.errors import Invalid
-from fairlane.model.names import is_name
+from fairlane.model.values import is_name
 
 WORDS = st.sampled_from(
     ["id", "title", "status", "tasks", "subtasks", "dependencies", "priority", "number", "url",

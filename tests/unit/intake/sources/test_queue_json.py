@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairlane.intake.sources import queue_json
-from fairlane.intake.sources.base import Standing, Told, Where
+from fairlane.intake.sources.base import Standing, Where, WriteBack
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND, parse_instant
 
@@ -36,8 +36,8 @@ def entry(file: Path) -> dict[str, Any]:
     return found
 
 
-def told(status: str, reason: str = "", item: str = "q-1", **facts: Any) -> Told:
-    return Told(item, item, status, NOON, reason, facts)
+def told(status: str, reason: str = "", item: str = "q-1", **facts: Any) -> WriteBack:
+    return WriteBack(item, item, status, NOON, reason, facts)
 
 
 def test_an_old_entry_is_read(file):
@@ -89,7 +89,7 @@ def test_bad_entries_are_named(file):
     assert [each.id for each in found.left_out] == [
         "queue.json: entry 1", "queue.json: entry 2", "q-1", "q-1",
     ]  # fmt: skip
-    assert "status 'lost' is none of pending, ready" in found.left_out[2].reason
+    assert "status: 'lost' is none of pending, ready" in found.left_out[2].reason
 
 
 @pytest.mark.parametrize(

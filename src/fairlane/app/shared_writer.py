@@ -1,0 +1,160 @@
+"""Shared writer: batches the writes of many callers into one commit."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from fairlane.engine.context import Context
+from fairlane.engine.round import notice_files
+from fairlane.service import pull
+from fairlane.service.operations.call import Document, answer
+from fairlane.service.operations.table import Operation
+
+#: Most calls in one commit.
+BATCH_MAX = 64
+#: How long the writer waits for more calls to join a commit.
+GATHER_SECONDS = 0.002
+
+#: Kinds of calls that alternate, so that each fills a batch.
+_ALTERNATES = {"lease": "complete", "complete": "lease"}
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """One call that waits for its answer."""
+
+    operation: Operation
+    arguments: Mapping[str, object]
+    actor: str | None
+    future: asyncio.Future[Document]
+    outcome: Document | BaseException | None = None
+
+    def perform(self, context: Context) -> None:
+        """By itself: an error rolls back this call alone."""
+        try:
+            self.outcome = answer(context, self.operation.name, **self.arguments)
+        except Exception as error:
+            self.outcome = error
+
+
+class SharedWriter:
+    """One thread that writes everything that has arrived as one commit."""
+
+    def __init__(self, context: Callable[[], Context]) -> None:
+        self._context = context
+        self._thread = threading.Thread(target=self._run, name="write", daemon=True)
+        self._waiting: deque[_Call] = deque()
+        self._arrived = threading.Condition()
+        self._batch_size = 1  # of the last commit
+        self._wake_at = 1  # how many calls must wait before the thread wakes
+        self._closing = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def open(self) -> None:
+        """Begin; called in the loop that asks."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answer what has arrived; blocks until the thread has ended."""
+        with self._arrived:
+            self._closing = True
+            self._arrived.notify_all()
+        self._thread.join()
+
+    async def write(
+        self, operation: Operation, arguments: Mapping[str, object], actor: str | None
+    ) -> Document:
+        """The answer of an operation once it is durable."""
+        future: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
+        with self._arrived:
+            self._waiting.append(_Call(operation, arguments, actor, future))
+            if len(self._waiting) >= self._wake_at:  # one wake-up for each call would cost more
+                self._arrived.notify()
+        return await future
+
+    def _run(self) -> None:
+        while calls := self._take():
+            try:
+                self._perform(self._context(), calls)
+            except BaseException as error:  # the commit failed: none of them has happened
+                for call in calls:
+                    call.outcome = error
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(_answer, calls)
+
+    def _take(self) -> list[_Call]:
+        """The next batch; callers who were just answered get a moment to join it.
+
+        Lease and complete calls alternate: mixed, each plan would serve half as many.
+        """
+        with self._arrived:
+            expected = self._batch_size + len(self._waiting)
+            while not self._waiting and not self._closing:
+                self._arrived.wait()
+            if len(self._waiting) < expected and not self._closing:
+                self._wake_at = expected
+                self._arrived.wait(GATHER_SECONDS)
+                self._wake_at = 1
+            waiting = list(self._waiting)
+            other = _ALTERNATES.get(waiting[0].operation.name) if waiting else None
+            batch = [call for call in waiting if call.operation.name != other][:BATCH_MAX]
+            taken = set(batch)
+            self._waiting = deque(call for call in waiting if call not in taken)
+            self._batch_size = len(batch)
+            return batch
+
+    def _perform(self, context: Context, calls: list[_Call]) -> None:
+        """All of them in one commit; a single group has a transaction of its own."""
+        own, groups = context.actor, _groups(calls)
+        if len(groups) > 1 and any(call.operation.name == "lease" for call in calls):
+            notice_files(context)
+        try:
+            with context.store.sharing() if len(groups) > 1 else nullcontext():
+                for group in groups:
+                    context.actor = group[0].actor or own
+                    _perform_group(context, group)
+        finally:
+            context.actor = own
+
+
+def _groups(calls: list[_Call]) -> list[list[_Call]]:
+    """Calls that one function performs together."""
+    groups: dict[object, list[_Call]] = {}
+    for call in calls:
+        sort = pull.batch_key(call.operation.name, call.arguments)
+        groups.setdefault((call.actor, sort) if sort else call, []).append(call)
+    return list(groups.values())
+
+
+def _perform_group(context: Context, calls: list[_Call]) -> None:
+    """Calls of one sort together; if that fails, one by one."""
+    if len(calls) > 1:
+        arguments = [call.arguments for call in calls]
+        try:
+            answers = pull.answer_batch(context, calls[0].operation.name, arguments)
+        except Exception:  # one of them is bad: which one shows below
+            answers = []
+        for call, outcome in zip(calls, answers, strict=False):
+            call.outcome = outcome
+        if answers:
+            return
+    for call in calls:
+        call.perform(context)
+
+
+def _answer(calls: list[_Call]) -> None:
+    """In the loop: every caller gets its own answer."""
+    for call in calls:
+        if call.future.cancelled():
+            continue
+        if isinstance(call.outcome, BaseException):
+            call.future.set_exception(call.outcome)
+        else:
+            assert call.outcome is not None
+            call.future.set_result(call.outcome)

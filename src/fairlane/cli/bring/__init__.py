@@ -1,1 +1,0 @@
-"""Verbs for work that is somewhere else already."""

@@ -1,1 +1,0 @@
-"""The pull protocol: whoever does the work calls these."""

@@ -1,0 +1,1 @@
+"""Transactions: look, plan, commit; one life of an attempt; usage; decisions."""

@@ -1,1 +1,0 @@
-"""Formats: how others write work down, as far as a source reads it."""

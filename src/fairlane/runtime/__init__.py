@@ -1,0 +1,1 @@
+"""Agents on this machine: launch, watch, settle, recover."""

@@ -1,0 +1,295 @@
+"""Launch: a durable lease becomes a process: workspace, environment, command line, runner."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor as Threads
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryFile
+
+from fairlane import workspaces
+from fairlane.agents.contract import Agent, agents, expanded
+from fairlane.agents.parsers import parser_for
+from fairlane.clock import Clock, Waker
+from fairlane.engine.context import Context
+from fairlane.engine.end_attempt import Ending, Report
+from fairlane.engine.port import LocalPort, Port
+from fairlane.executors.base import After, Executor, Handle, Orders, patterns
+from fairlane.executors.runfiles import put
+from fairlane.model.documents.tasks import LocalLeaseDocument
+from fairlane.model.errors import MISSING, ON_DISK, FairlaneError, Shortage
+from fairlane.model.event import Happening
+from fairlane.model.project import Project
+from fairlane.model.record import dataclass
+from fairlane.model.task import Task
+from fairlane.settings import Settings
+
+#: How many launches are prepared at once: a slow worktree delays no other.
+LAUNCHES_AT_ONCE = 4
+#: Set in git's hooks, for instance; they name a repository that is not the attempt's.
+_GIT_PLACES = frozenset(
+    f"GIT_{name}"
+    for name in (
+        "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "DIR", "INDEX_FILE", "NAMESPACE",
+        "OBJECT_DIRECTORY", "PREFIX", "WORK_TREE",
+    )
+)  # fmt: skip
+#: What a failed launch counts as, by the code of its error; every other one is the task's own.
+_COUNTS_AS = {
+    "paused": Happening.RELEASED,
+    "taken": Happening.RELEASED,
+    "closed": Happening.RELEASED,
+    Shortage.code: Happening.ENVIRONMENT,
+}
+
+#: Makes a thread pool of a size and a name.
+ThreadsOf = Callable[[int, str], Threads]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What attempts on this host need: folders, settings, the engine, the executor."""
+
+    home: Path
+    settings: Settings
+    clock: Clock
+    port: Port
+    executor: Executor
+    executor_named: Callable[[str], Executor]
+    agents: Mapping[str, Agent]
+    threads: ThreadsOf
+
+    def executor_of(self, lease: LocalLeaseDocument) -> Executor:
+        """The executor that launched an attempt; `Invalid`: its package was removed."""
+        return self.executor_named(lease["executor"])
+
+    def reader_of(self, lease: LocalLeaseDocument) -> Agent:
+        """Whose output is read; of an agent that has left the settings only the exit code is."""
+        return self.agents.get(lease["agent"]) or self.agents["shell"]
+
+
+def host_of(context: Context, threads: ThreadsOf = ThreadPoolExecutor) -> Host:
+    """The host of a context."""
+    settings = context.settings
+    return Host(
+        context.home, settings, context.clock, LocalPort(context), context.executor(),
+        context.executor, agents(settings), threads,
+    )  # fmt: skip
+
+
+class LaunchFailed(FairlaneError):
+    """An attempt could not be started."""
+
+    code = "launch_failed"
+
+    @property
+    def ending(self) -> Ending:
+        """How the attempt ends."""
+        happening = _COUNTS_AS.get(self.error_code, Happening.LAUNCH_FAILED)
+        return Ending(happening, Report(detail=self.message))
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """What became of one launch."""
+
+    lease: LocalLeaseDocument
+    outcome: Handle | Ending
+
+
+class Launcher:
+    """Starts leases in threads, with a pause between two of them where the policy asks for it."""
+
+    def __init__(self, host: Host, waker: Waker, after: After | None = None) -> None:
+        self._host, self._waker, self._after = host, waker, after
+        self._threads = host.threads(LAUNCHES_AT_ONCE, "launch")
+        self._due: list[tuple[float, LocalLeaseDocument]] = []  # when each is to start
+        self._launched: SimpleQueue[Launched] = SimpleQueue()
+        self._preparing: dict[str, LocalLeaseDocument] = {}
+
+    @property
+    def busy(self) -> bool:
+        """Whether any launch has not been taken out yet."""
+        return bool(self._due or self._preparing)
+
+    def begin(self, leases: Sequence[LocalLeaseDocument], pause: float = 0.0) -> None:
+        """Start these one after another, `pause` seconds apart."""
+        now = self._host.clock.monotonic()
+        self._due += [(now + number * pause, lease) for number, lease in enumerate(leases)]
+        self.start_due()
+
+    def due_in(self) -> float:
+        """Seconds until the next start."""
+        first = min((at for at, _ in self._due), default=float("inf"))
+        return max(0.0, first - self._host.clock.monotonic())
+
+    def start_due(self) -> None:
+        """Start those whose time has come, unless something forbids it by now."""
+        now = self._host.clock.monotonic()
+        due = [(at, lease) for at, lease in self._due if at <= now]
+        blocked = self._host.port.blocked([lease["lease"] for _, lease in due]) if due else {}
+        for entry in due:
+            lease = entry[1]
+            block = blocked.get(lease["lease"])
+            if block is None:
+                self._threads.submit(self._launch, lease)
+            else:
+                self._report(lease, LaunchFailed(block.reason, code=block.code).ending)
+            self._due.remove(entry)  # not before: no thread may be had for it
+            self._preparing[lease["lease"]] = lease
+
+    @property
+    def waiting(self) -> set[str]:
+        """Leases that have no process yet."""
+        return {*self._preparing, *(lease["lease"] for _, lease in self._due)}
+
+    def take(self) -> Iterator[Launched]:
+        """What became of launches since the last call, one by one."""
+        while not self._launched.empty():
+            launched = self._launched.get()
+            self._preparing.pop(launched.lease["lease"], None)
+            yield launched
+
+    def close(self) -> None:
+        """Finish what is being prepared, and give back what has not begun."""
+        self._threads.shutdown(wait=True)
+        closed = LaunchFailed("the worker ended before its start", code="closed")
+        for _, lease in self._due:
+            self._report(lease, closed.ending)
+        self._due.clear()
+
+    def _report(self, lease: LocalLeaseDocument, outcome: Handle | Ending) -> None:
+        self._launched.put(Launched(lease, outcome))
+        self._waker.set()
+
+    def _launch(self, lease: LocalLeaseDocument) -> None:
+        outcome: Handle | Ending
+        try:
+            outcome = launch(self._host, lease, self._after)
+        except LaunchFailed as error:
+            outcome = error.ending
+        except Exception as error:  # a bug here must not hold the lease for ever
+            outcome = LaunchFailed(f"{type(error).__name__}: {error}").ending
+        self._report(lease, outcome)
+
+
+def launch(host: Host, lease: LocalLeaseDocument, after: After | None = None) -> Handle:
+    """Start one attempt now."""
+    try:
+        return host.executor.launch(_orders(host, lease, after))
+    except LaunchFailed:
+        raise
+    except Shortage as error:
+        raise LaunchFailed(error.message, error.hint, error.code) from error
+    except FairlaneError as error:
+        raise LaunchFailed(error.message, error.hint) from error
+    except OSError as error:
+        missing = shortage(error, Path(lease["run"]))
+        code = Shortage.code if missing else None
+        raise LaunchFailed(missing or str(error), code=code) from error
+
+
+def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Orders:
+    agent = host.agents.get(lease["agent"])
+    if agent is None:
+        name = lease["agent"]
+        raise LaunchFailed(f"agent {name} is not known here", "Name it in fairlane.toml.")
+    place = workspaces.prepare(
+        host.home, host.settings, project_of(lease), task_of(lease), lease["workspace"]
+    )
+    run = _made(Path(lease["run"]))
+    if lease["problem"]:
+        raise LaunchFailed(lease["problem"])
+    put(run / "prompt.md", lease["prompt"])
+    settings, pool = host.settings, lease["pool"]
+    pool_env = settings.pools[pool].env if pool and pool in settings.pools else {}
+    agent_env = expanded(agent.env)
+    own = _fairlane_environment(host, lease, place.path)
+    return Orders(
+        folder=run,
+        argv=tuple(lease["argv"]),
+        cwd=place.path,
+        env={**_environment(), **agent_env, **expanded(pool_env), **lease["env"], **own},
+        stdin=lease["prompt"] if agent.stdin else None,
+        stop=agent.stop,
+        grace=agent.grace,
+        final=parser_for(agent).FINAL,
+        timeout=lease["timeout"],
+        silence=lease["silence"],
+        max_bytes=settings.log.max_bytes,
+        mask=patterns(settings.log.mask, {**os.environ, **agent_env, **pool_env, **lease["env"]}),
+        after=after,
+    )
+
+
+def project_of(lease: LocalLeaseDocument) -> Project:
+    """The project as its workspaces need it."""
+    names = lease["workspaces"]
+    return Project(
+        lease["project"],
+        workspaces=None if names is None else tuple(names),
+        repo=lease["repo"],
+        pr=tuple(lease["pr"]),
+    )
+
+
+def task_of(lease: LocalLeaseDocument) -> Task:
+    """The task as its workspace needs it."""
+    return Task(lease["task"], title=lease["subject"], base=lease["base"], merge=lease["merge"])
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment, without what would lead git into another repository."""
+    return {name: value for name, value in os.environ.items() if name not in _GIT_PLACES}
+
+
+def _fairlane_environment(host: Host, lease: LocalLeaseDocument, place: Path) -> dict[str, str]:
+    """What the attempt sees of Fairlane."""
+    variables = {
+        "FAIRLANE_TASK": lease["task"],
+        "FAIRLANE_ATTEMPT": str(lease["attempt"]),
+        "FAIRLANE_LEASE": lease["lease"],
+        "FAIRLANE_FENCE": str(lease["fence"]),
+        "FAIRLANE_PROJECT": lease["project"],
+        "FAIRLANE_HOME": str(host.home),
+        "FAIRLANE_ARTIFACTS": str(_made(host.home / "artifacts" / lease["task"])),
+        "FAIRLANE_WORKSPACE": str(place),
+    }
+    if "TRACEPARENT" in os.environ:
+        variables["TRACEPARENT"] = os.environ["TRACEPARENT"]
+    return variables
+
+
+def _made(folder: Path) -> Path:
+    """The folder, readable by the owner only."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def shortage(error: OSError, folder: Path) -> str:
+    """What our side lacks, on which disk, or for which file; empty: the error has another cause.
+
+    `folder` is where it happened, unless the error names a path itself.
+    """
+    number = error.errno or 0
+    if number not in ON_DISK:
+        return MISSING.get(number, "")
+    place = Path(os.fsdecode(error.filename)) if error.filename else folder
+    existing = next(path for path in (place, *place.parents) if path.exists())
+    disk = os.statvfs(existing)
+    used_up = disk.f_files > 0 and disk.f_favail == 0
+    what = "no file can be made (inodes are used up)" if used_up else MISSING[number]
+    return f"{what} on the disk of {place}"
+
+
+def shortage_now(folder: Path) -> str:
+    """What the disk of a folder lacks at this moment; empty: something can be written there."""
+    try:
+        with TemporaryFile(dir=folder) as file:
+            file.write(bytes(4096))
+    except OSError as error:
+        return shortage(OSError(error.errno, error.strerror), folder)
+    return ""

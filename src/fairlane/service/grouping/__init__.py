@@ -1,1 +1,0 @@
-"""Groups as operations: made, changed, and added as whole trees or from recipes."""

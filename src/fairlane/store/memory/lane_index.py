@@ -1,0 +1,95 @@
+"""LaneIndexes: the lanes with their tasks in the order of both ages."""
+
+from __future__ import annotations
+
+from fairlane.model.task import Entry, Lane, LaneKey, lane_of
+from fairlane.store.memory.ordered import Ordered
+
+Aged = tuple[int, int, Entry]  # since, seq
+
+
+class LaneIndex:
+    """One lane; caches what was read of it until it changes."""
+
+    __slots__ = ("_by_created", "_by_ready", "_read", "key")
+
+    def __init__(self, key: LaneKey) -> None:
+        self.key = key
+        self._by_ready: Ordered[Aged] = Ordered()
+        self._by_created: Ordered[Aged] = Ordered()
+        self._read: dict[tuple[bool, int], Lane] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_ready)
+
+    def add(self, entry: Entry) -> None:
+        """A task joins."""
+        self._by_ready.add((entry.ready_since, entry.seq, entry))
+        self._by_created.add((entry.created_at, entry.seq, entry))
+        self._read.clear()
+
+    def remove(self, entry: Entry) -> None:
+        """A task leaves."""
+        self._by_ready.remove((entry.ready_since, entry.seq, entry))
+        self._by_created.remove((entry.created_at, entry.seq, entry))
+        self._read.clear()
+
+    def read(self, age_from: str, window: int) -> Lane:
+        """The lane with its oldest tasks by this age."""
+        by_created = age_from == "created"
+        lane = self._read.get((by_created, window))
+        if lane is None:
+            order = self._by_created if by_created else self._by_ready
+            some = lane_of(self.key, [entry for _, _, entry in order.first(window)])
+            lane = Lane(self.key, len(self), some.by_ready, some.by_created)
+            self._read[by_created, window] = lane
+        return lane
+
+    def seqs(self) -> list[int]:
+        """Its tasks, by seq."""
+        return sorted(seq for _, seq, _ in self._by_ready)
+
+
+class LaneIndexes:
+    """Every lane that has a task, and the version at which each changed last."""
+
+    def __init__(self) -> None:
+        self.known: dict[LaneKey, LaneIndex] = {}
+        self._changed: dict[LaneKey, int] = {}  # the latest change last
+        self._touched: set[LaneKey] = set()  # in the open transaction
+
+    def add(self, key: LaneKey, entry: Entry) -> None:
+        """A task joins its lane, which is made if it is the first."""
+        line = self.known.get(key)
+        if line is None:
+            line = self.known[key] = LaneIndex(key)
+        line.add(entry)
+        self._touched.add(key)
+
+    def remove(self, key: LaneKey, entry: Entry) -> None:
+        """A task leaves its lane, which ends with its last."""
+        line = self.known[key]
+        line.remove(entry)
+        if not len(line):
+            del self.known[key]
+        self._touched.add(key)
+
+    def changed(self, since: int, version: int) -> set[LaneKey]:
+        """The lanes that changed after a version, those that have ended too."""
+        keys = set(self._touched) if since < version else set()
+        for key in reversed(self._changed):
+            if self._changed[key] <= since:
+                break
+            keys.add(key)
+        return keys
+
+    def settle(self, version: int) -> None:
+        """What was touched has changed at this version."""
+        for key in self._touched:
+            self._changed.pop(key, None)
+            self._changed[key] = version
+        self._touched.clear()
+
+    def forget(self) -> None:
+        """Nothing was touched after all."""
+        self._touched.clear()

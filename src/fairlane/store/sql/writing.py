@@ -1,0 +1,295 @@
+"""Writing: one transaction. It updates lanes and tallies once, before they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from fairlane.model.errors import Refused
+from fairlane.model.event import Event
+from fairlane.model.instant import DAY, Instant
+from fairlane.model.project import Droppable, PolicyText, Project, SmallRow, key_of
+from fairlane.model.record import changed
+from fairlane.model.snapshot import WaitCount
+from fairlane.model.task import Attempt, Lane, LaneKey, Status, Task
+from fairlane.store.base import Booking, Decision, Placed, Tally
+from fairlane.store.sql.reading import Connection, Memo, SqlReading
+from fairlane.store.sql.rows import (
+    CODECS,
+    Row,
+    attempt_row,
+    body_of,
+    dump,
+    facts_of,
+    key_text,
+    task_row,
+)
+
+
+class SqlWriting(SqlReading):
+    """A transaction that writes; `finish` is called before it is committed."""
+
+    def __init__(
+        self, connection: Connection, statements: Mapping[str, str], memo: Memo | None = None
+    ) -> None:
+        super().__init__(connection, statements, memo)
+        self._lane_ids: dict[LaneKey, int] = self._memo.get("lane ids", dict)
+        self._taken: set[str] = set()  # names whose numbers were taken
+        self._lane_deltas: dict[int, int] = {}
+        self._tally_deltas: dict[Row, int] = {}  # status, wait, project, kind
+        self._version: int | None = None
+        self._any_need: bool | None = None  # whether any task needs another; None: not known
+        self._stood: dict[str, Row] = {}  # id -> lane, status, wait, project, kind
+
+    def _do(self, name: str, *values: object) -> None:
+        self._touch()
+        self._connection.execute(self._statements[name], values)
+
+    def _do_many(self, name: str, rows: Sequence[Row]) -> None:
+        if rows:
+            self._touch()
+            self._connection.executemany(self._statements[name], rows)
+
+    def _touch(self) -> int:
+        """The version of this transaction, taken at its first write."""
+        if self._version is None:
+            self._version = 0
+            self._version = self.number("version")
+        return self._version
+
+    # Tasks
+
+    def insert(self, tasks: Sequence[Placed]) -> None:
+        self._any_need = None
+        rows, needs = [], []
+        for placed in tasks:
+            task = placed.task
+            lane = self._enters(task, placed.wait)
+            self._tally((str(task.status), placed.wait, task.project, task.kind), 1)
+            rows.append(task_row(placed, lane))
+            if task.needs or task.parent is not None:
+                needs += _needs(task)
+        self._do_many("insert_task", rows)
+        self._do_many("add_need", needs)
+
+    def save(self, tasks: Sequence[Placed], content: bool = False) -> None:
+        if content:
+            self._save_content([placed.task for placed in tasks])
+        rows = []
+        last = {placed.task.seq: placed for placed in tasks}
+        for placed in last.values():
+            task, wait, due_at = placed
+            lane = self._moves(placed)
+            rows.append(
+                (
+                    str(task.status), lane, wait, due_at, task.created_at, task.ready_since,
+                    task.ended_at, task.failures, task.attempts, facts_of(task), task.seq,
+                )
+            )  # fmt: skip
+        self._do_many("save_task", rows)
+
+    def _save_content(self, tasks: Sequence[Task]) -> None:
+        """What tasks say, and what they need by that."""
+        self._any_need = None
+        before = self.tasks(task.id for task in tasks).values()
+        rows = [
+            (
+                task.project, task.kind, task.estimate_tokens, task.priority, task.depth,
+                task.agent, task.pool, task.group, task.parent, body_of(task), task.prompt,
+                task.seq,
+            )
+            for task in tasks
+        ]  # fmt: skip
+        self._do_many("rewrite_task", rows)
+        self._do_many("drop_need", [need for task in before for need in _needs(task)])
+        self._do_many("add_need", [need for task in tasks for need in _needs(task)])
+
+    def number(self, name: str, count: int = 1) -> int:
+        if name != "version":
+            self._touch()
+        numbers = self._numbers()
+        first = numbers.get(name, 1)
+        if count:
+            numbers[name] = first + count
+            self._taken.add(name)
+        return first
+
+    def _moves(self, placed: Placed) -> int | None:
+        """Move a known task from its old lane to its new one."""
+        task = placed.task
+        stood = self._stood.pop(task.id, None) or self._row("stands", task.id)
+        if stood is None:
+            raise Refused(f"the store refuses this: no task {task.id!r}", "Nothing was changed.")
+        lane, before = stood[0], stood[1:]
+        if lane is not None:
+            self._lane_deltas[lane] = self._lane_deltas.get(lane, 0) - 1
+        after = (str(task.status), placed.wait, task.project, task.kind)
+        if before != after:
+            self._tally(before, -1)
+            self._tally(after, 1)
+        return self._enters(task, placed.wait)
+
+    def _with_leases(self, rows: list[Row]) -> list[Task]:
+        """Tasks from rows; remembers their place for when they are saved."""
+        for row in rows:
+            self._stood[row[1]] = (row[5], row[4], row[6], row[2], row[3])
+        return super()._with_leases(rows)
+
+    def _enters(self, task: Task, wait: str) -> int | None:
+        if wait or task.status is not Status.QUEUED:
+            return None
+        key = task.lane
+        lane = self._lane_ids.get(key)
+        if lane is None:
+            lane = self._lane_ids[key] = self._lane_id(key_text(key))
+        self._lane_deltas[lane] = self._lane_deltas.get(lane, 0) + 1
+        return lane
+
+    def _lane_id(self, text: str) -> int:
+        row = self._row("lane_id", text)
+        if row is not None:
+            return int(row[0])
+        self._touch()
+        row = self._row("add_lane", text)
+        assert row is not None
+        return int(row[0])
+
+    def _tally(self, cell: Row, by: int) -> None:
+        self._tally_deltas[cell] = self._tally_deltas.get(cell, 0) + by
+
+    def finish(self) -> None:
+        """Everything that was put off."""
+        self.flush()
+        numbers = self._numbers()
+        self._do_many("put_number", [(name, numbers[name]) for name in sorted(self._taken)])
+
+    def flush(self) -> None:
+        """Lanes and tallies as of now."""
+        if self._lane_deltas:
+            version = self._touch()
+            rows = [(by, version, lane) for lane, by in self._lane_deltas.items()]
+            self._lane_deltas = {}
+            self._do_many("touch_lane", rows)
+        if self._tally_deltas:
+            # Raise counts first: no count falls below 0 in between.
+            changed = [(*cell, by) for cell, by in self._tally_deltas.items() if by]
+            self._tally_deltas = {}
+            for row in sorted(changed, key=lambda row: -row[4]):
+                if row[4] > 0:
+                    self._do("tally", *row)
+                else:
+                    self._do("lower_tally", row[4], *row[:4])
+
+    def dependents(self, task: str) -> list[str]:
+        if self._any_need is None:
+            self._any_need = self._row("any_need") is not None
+        return super().dependents(task) if self._any_need else []
+
+    def lanes(
+        self, age_from: str, window: int, keys: Iterable[LaneKey] | None = None
+    ) -> tuple[Lane, ...]:
+        self.flush()
+        return super().lanes(age_from, window, keys)
+
+    def lanes_changed(self, since: int) -> set[LaneKey]:
+        self.flush()
+        return super().lanes_changed(since)
+
+    def wait_counts(self) -> tuple[WaitCount, ...]:
+        self.flush()
+        return super().wait_counts()
+
+    def tallies(self) -> list[Tally]:
+        self.flush()
+        return super().tallies()
+
+    # Everything else
+
+    def log(self, events: Sequence[Event]) -> int:
+        if not events:
+            return self.number("event", 0) - 1
+        first = self.number("event", len(events))
+        rows = [
+            (number, event.at, event.kind, event.task, event.project, dump(event.data))
+            for number, event in enumerate(events, first)
+        ]
+        self._do_many("log", rows)
+        return first + len(events) - 1
+
+    def put_attempts(self, attempts: Sequence[Attempt]) -> None:
+        self._open = {}
+        self._do_many("put_attempt", [attempt_row(attempt) for attempt in attempts])
+
+    def book(self, bookings: Sequence[Booking]) -> None:
+        rows = [
+            (row.scope, row.minute, *row.tokens, row.usd, row.starts, row.completions)
+            for row in bookings
+        ]
+        self._do_many("book", rows)
+
+    def put(self, *rows: SmallRow) -> None:
+        for row in rows:
+            name, _, write = CODECS[type(row)]
+            self._do(f"put_{name}", *write(row))
+            if isinstance(row, PolicyText):  # the first text stays
+                self._memo.drop(name)
+            else:
+                self._memo.update(name, key_of(row), row)
+
+    def drop(self, kind: type[Droppable], key: str) -> None:
+        name = CODECS[kind].name
+        self._memo.drop(name)
+        self._do(f"drop_{name}", key)
+
+    def put_clocks(self, clocks: Mapping[str, tuple[int, bool]]) -> None:
+        projects = self._table(Project)
+        for name, (clock, present) in clocks.items():
+            if name in projects:
+                projects[name] = changed(projects[name], clock=clock, present=present)
+        rows = [(clock, int(present), name) for name, (clock, present) in clocks.items()]
+        self._do_many("put_clock", rows)
+
+    def put_decision(self, decision: Decision, oldest: int = 0) -> None:
+        self._do(
+            "put_decision", decision.number, decision.at, decision.base, decision.policy,
+            decision.planner, decision.lanes, decision.rest, decision.plan,
+            dump(dict(decision.digests)),
+        )  # fmt: skip
+        if oldest:
+            self._do("drop_decisions", oldest)
+
+    def put_value(self, name: str, value: object) -> None:
+        if value is None:
+            self._memo.drop(f"value {name}")
+            self._do("drop_value", name)
+        else:
+            text = dump(value)
+            self._memo.put(f"value {name}", (text,))
+            self._do("put_value", name, text)
+
+    def compact(self, before: Instant) -> dict[str, int]:
+        ended = self._rows("compact_which", before)
+        self._do_many("compact_attempts", [(name,) for _, name in ended])
+        self._do_many("compact_needs", [(seq,) for seq, _ in ended])
+        self._do_many("compact_task", [(seq,) for seq, _ in ended])
+        counts = {"tasks": len(ended)}
+        for what in ("events", "decisions"):
+            self._touch()
+            statement = self._statements[f"compact_{what}"]
+            counts[what] = self._connection.execute(statement, (before,)).rowcount
+        self._do("compact_policies")
+        self._memo.drop(CODECS[PolicyText].name)
+        midnight = before - before % DAY
+        self._do("compact_usage", midnight)
+        self._do("compact_minutes", midnight)
+        self._memo.drop("lane ids")
+        self._lane_ids = {}
+        self.flush()
+        # Only lanes that were empty last time: `lanes_changed` has reported them.
+        self._do("compact_lanes", self._touch())
+        self._do("compacted", self._touch())
+        return counts
+
+
+def _needs(task: Task) -> list[tuple[str, int]]:
+    named = (*task.needs, task.parent) if task.parent is not None else task.needs
+    return [(needed, task.seq) for needed in dict.fromkeys(named)]

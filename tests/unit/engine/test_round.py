@@ -1,0 +1,64 @@
+"""A plan is committed as it is only if nothing has changed since; otherwise it is made again."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlane.engine import round as rounds
+from fairlane.engine.round import PLAN_LASTS
+from fairlane.service import queue
+
+
+@pytest.fixture
+def meanwhile(monkeypatch):
+    """Do something after a plan is made and before it is committed."""
+
+    def arrange(action):
+        real = rounds._plan_outside
+
+        def plan_then_act(context, asker):
+            planned = real(context, asker)
+            action()
+            return planned
+
+        monkeypatch.setattr(rounds, "_plan_outside", plan_then_act)
+
+    return arrange
+
+
+def leased_at(office, task):
+    with office.context.store.read() as reading:
+        (attempt,) = reading.attempts(task)
+    return attempt.leased_at
+
+
+def test_a_policy_that_changes_between_plan_and_commit_decides(office, meanwhile):
+    office.policy("caps.all = 20\n")
+    office.add({"id": "a"}, {"id": "b"})
+    meanwhile(lambda: office.policy("caps.all = 1\n"))
+    assert [lease["task"] for lease in office.lease()] == ["a"]
+
+
+def test_what_another_caller_writes_between_plan_and_commit_decides(office, meanwhile):
+    office.add({"id": "a"})
+    meanwhile(lambda: queue.pause(office.context, "all"))
+    assert office.lease() == []
+    assert office.status_of("a") == ["queued"]
+
+
+@pytest.mark.parametrize("passed", [PLAN_LASTS + 1, -PLAN_LASTS - 1])
+def test_a_plan_that_is_too_old_is_made_again(office, meanwhile, passed):
+    office.add({"id": "a"})
+    planned_at = office.context.now()
+    meanwhile(lambda: office.wait(passed))
+    assert [lease["task"] for lease in office.lease()] == ["a"]
+    assert leased_at(office, "a") == planned_at + passed
+
+
+@pytest.mark.parametrize("passed", [PLAN_LASTS, -PLAN_LASTS])
+def test_a_plan_that_is_young_enough_is_committed_as_it_is(office, meanwhile, passed):
+    office.add({"id": "a"})
+    planned_at = office.context.now()
+    meanwhile(lambda: office.wait(passed))
+    assert [lease["task"] for lease in office.lease()] == ["a"]
+    assert leased_at(office, "a") == planned_at

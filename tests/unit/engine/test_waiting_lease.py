@@ -1,0 +1,38 @@
+"""A `lease` that waits: what is written during its round is not missed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairlane.clock import VirtualClock
+from fairlane.engine import attempts
+from fairlane.engine.context import Context
+from fairlane.model.instant import MINUTE
+from fairlane.service import pull, tasks
+from fairlane.settings import Settings
+from fairlane.store.sqlite.store import SqliteStore
+
+
+def test_a_write_during_the_round_ends_the_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, real = VirtualClock(MINUTE), attempts.lease
+    mine, other = (
+        Context(tmp_path, SqliteStore.open(tmp_path / "fairlane.db"), Settings(), clock, "ann")
+        for _ in range(2)
+    )
+
+    def lease_then_add(*arguments, **options):
+        leased = real(*arguments, **options)
+        if not leased.documents:
+            tasks.add(other, [{"id": "late", "prompt": "x"}])
+        return leased
+
+    monkeypatch.setattr(attempts, "lease", lease_then_add)
+    answer = pull.lease(mine, 1, "box", wait=MINUTE)
+    assert [lease["task"] for lease in answer["leases"]] == ["late"]
+    assert clock.monotonic() == pull.GATHER_SECONDS  # virtual: it did not wait for the next look
+    mine.store.close()
+    other.store.close()

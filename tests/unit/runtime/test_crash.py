@@ -1,0 +1,121 @@
+"""A daemon dies at any call to the engine or the executor; the next one runs nothing twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fairlane.daemon.main import RunOptions
+from fairlane.engine.context import Context
+from fairlane.engine.port import LocalPort
+from fairlane.runtime import launch
+from fairlane.testing.fake_executor import FakeExecutor, Script
+from tests.unit.runtime.daemons import FAILS, World
+
+PORT = ("lease", "blocked", "start", "renew", "stops", "progress", "finish", "open_here", "present")
+EXECUTOR = ("launch", "poll", "watch", "adopt")
+LINES = (
+    (2.0, '{"type":"usage","tokens":{"input":7,"output":3}}\n'),
+    (5.0, '{"type":"result","outcome":"succeeded"}\n'),
+)
+
+ENDS = {"a": "done", "b": "done", "long": "done", "bad": "parked"}
+
+#: So that no test takes long.
+PARTS = 5
+
+
+class Crash(BaseException):
+    """The end of a process: nobody handles it."""
+
+
+class Death:
+    """Counts calls; at one of them the process dies, before or after it is done."""
+
+    def __init__(self, at: int, done: bool) -> None:
+        self._at, self._done = at, done
+        self.calls: list[str] = []
+        self.dead = False
+
+    def wrap(self, target: object, names: tuple[str, ...]) -> None:
+        for name in names:
+            setattr(target, name, self._dying(name, getattr(target, name)))
+
+    def _dying(self, name, call):
+        def perform(*args, **kwargs):
+            if self.dead:
+                raise Crash(name)
+            self.calls.append(name)
+            self.dead = len(self.calls) == self._at
+            if self.dead and not self._done:
+                raise Crash(name)
+            answer = call(*args, **kwargs)
+            if self.dead:
+                raise Crash(name)
+            return answer
+
+        return perform
+
+
+def story(world: World) -> None:
+    """Successes, a dependent, a failure, and an agent that is running for long."""
+    world.policy('retry.max_attempts = 2\nretry.base = "0s"\ncaps.all = 2\nlease.ttl = "12s"\n')
+    world.scripts |= {"bad": FAILS, "long": Script(seconds=6.0, prints=LINES)}
+    world.add("a", "bad")
+    world.add("long", command=[], prompt="go", agent="demo")
+    world.add("b", needs=["a"])
+
+
+def live_until_death(world: World, monkeypatch: pytest.MonkeyPatch, death: Death) -> None:
+    """One daemon, with its calls counted."""
+
+    class Port(LocalPort):
+        def __init__(self, context: Context) -> None:
+            super().__init__(context)
+            death.wrap(self, PORT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(launch, "LocalPort", Port)
+        daemon = world.daemon()
+        executor = daemon.context.executor()
+        assert isinstance(executor, FakeExecutor)
+        death.wrap(executor, EXECUTOR)
+        try:
+            daemon.run(RunOptions(until_idle=True))
+        except Crash:
+            assert death.dead
+        else:
+            assert not death.dead
+
+
+def calls_of_a_whole_life(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    folder.mkdir()
+    world, death = World(folder), Death(0, done=False)
+    story(world)
+    live_until_death(world, monkeypatch, death)
+    return death.calls
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+def test_whatever_call_it_dies_at_nothing_is_lost_and_nothing_runs_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: bool, part: int
+) -> None:
+    calls = calls_of_a_whole_life(tmp_path / "whole", monkeypatch)
+    assert set(PORT) - {"stops"} <= set(calls)
+    for at in range(1 + part, len(calls) + 1, PARTS):
+        home = tmp_path / f"{at}"
+        home.mkdir()
+        world, death = World(home), Death(at, done)
+        story(world)
+        live_until_death(world, monkeypatch, death)
+        assert death.dead, at
+        world.run()
+        where = f"died at call {at}, {death.calls[-1]}"
+        assert world.statuses() == ENDS, where
+        launched = [orders.folder for orders in world.host.launched]
+        assert len(set(launched)) == len(launched), where
+        tasks = Counter(folder.parent.name for folder in launched)
+        assert (tasks["a"], tasks["b"], tasks["long"]) == (1, 1, 1), where
