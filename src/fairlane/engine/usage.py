@@ -94,10 +94,12 @@ class Books:
         cost = attempt.usd
         if usd is not None:
             cost = max(min(usd, MICRO_DOLLARS_MAX), attempt.usd or 0)
-        if totals != attempt.tokens or (cost or 0) != (attempt.usd or 0):
+        news = totals != attempt.tokens or (cost or 0) != (attempt.usd or 0)
+        if news:
             more = tuple(map(sub, totals, attempt.tokens))
             dollars = (cost or 0) - (attempt.usd or 0)
             self._add(task, tokens=more, usd=dollars)
+        if ended and any(totals) and (news or attempt.ended_at is None):  # estimates count the ended
             self._learn.add((attempt.project, attempt.kind, attempt.agent))
         used = counted(Tokens(*totals), self._policy.usage.count) if any(totals) else 0
         received = used if ended else max(used, attempt.estimate)

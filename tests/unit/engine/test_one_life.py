@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairlane.clock import FixedClock
@@ -144,6 +144,7 @@ def quietly(call: Callable[..., object], *arguments: object, **options: object) 
 
 @settings(max_examples=120)
 @given(st.lists(STEPS, min_size=2, max_size=25))
+@example([("report", [4], 1), ("end", [2, 4], "environment", 1)])  # its end brings nothing new
 def test_batches_of_the_runtime_are_the_calls_of_a_holder_outside(
     steps: list[tuple[object, ...]],
 ) -> None:
