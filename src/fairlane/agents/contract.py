@@ -246,6 +246,8 @@ def _filled(
             words += agent.flags.get(agent.permissions, ())
         elif element == "{command}":
             words += _command(task)
+        elif "{" not in element:
+            words.append(element)
         elif any(values[name] is None for name in PLACEHOLDER.findall(element)):
             if words and words[-1].startswith("-") and words[-1] != "--":
                 words.pop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 
 from fairlane.engine.context import Context, is_here, slots_of
@@ -109,7 +109,7 @@ def lease(
     only: Sequence[str] | None = None,
 ) -> Leases:
     """One round: look, plan, commit. `only`: direct mode, these tasks, whatever the caps say."""
-    asker = replace(
+    asker = changed(
         asker,
         limit=asker.limit if limit is None else limit,
         labels=tuple(sorted(set(labels))),
@@ -275,16 +275,16 @@ def _finish(context: Context, endings: Mapping[str, Ending]) -> dict[str, Finish
             lease: _end(turn, attempt, endings[lease]) for lease, attempt in turn.attempts.items()
         }
         stopped = turn.close()
-    return {
-        lease: changed(end, task=stopped.get(end.task.id, end.task))
-        for lease, end in finished.items()
-    }
+    for lease, end in finished.items() if stopped else ():
+        finished[lease] = changed(end, task=stopped.get(end.task.id, end.task))
+    return finished
 
 
 def _end(turn: _Turn, attempt: Attempt, ending: Ending) -> Finished:
     task, report = turn.task_of(attempt), ending.report
     if attempt.ended_at is None and holds(task, attempt):
-        attempt = changed(attempt, session=ending.session or attempt.session)
+        if ending.session:
+            attempt = changed(attempt, session=ending.session)
         after = end_attempt(
             turn.changes, turn.books, task, attempt, ending.happening, report, park=ending.park
         )

@@ -135,9 +135,14 @@ def direct_slots(settings: Settings, policy: Policy) -> int:
     return slots if settings.worker.slots is not None else max(slots, WITHOUT_CAP)
 
 
-def run_folder(home: Path, attempt: Attempt) -> Path:
+def run_path(home: Path, attempt: Attempt) -> str:
     """Where one attempt leaves its traces."""
-    return home / "runs" / attempt.task / str(attempt.number)
+    return f"{home}/runs/{attempt.task}/{attempt.number}"
+
+
+def run_folder(home: Path, attempt: Attempt) -> Path:
+    """The same as a path."""
+    return Path(run_path(home, attempt))
 
 
 def is_here(attempt: Attempt) -> bool:

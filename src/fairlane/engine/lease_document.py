@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from fairlane.agents.contract import Agent, agents, argv_of, clean, starts_alike
-from fairlane.engine.context import Context, run_folder
+from fairlane.engine.context import Context, run_path
 from fairlane.intake import templates
 from fairlane.model.documents.tasks import LeaseDocument, LocalLeaseDocument
 from fairlane.model.errors import FairlaneError
@@ -59,7 +59,9 @@ def lease_documents(
 
 def public(document: LocalLeaseDocument) -> LeaseDocument:
     """The document without what stays on this host."""
-    public = {name: value for name, value in document.items() if name not in _LOCAL}
+    public = dict(document)
+    for name in _LOCAL:
+        del public[name]
     return cast("LeaseDocument", public)
 
 
@@ -88,7 +90,7 @@ def _document(
         argv, problem = [], error.message
     return {
         **_public(policy, lease, name, session, prompt, argv),
-        "run": str(run_folder(context.home, attempt)),
+        "run": run_path(context.home, attempt),
         "subject": task.title or task.prompt.strip().split("\n")[0],
         "handle": attempt.handle,
         "env": dict(task.env),

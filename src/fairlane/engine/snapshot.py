@@ -229,7 +229,7 @@ def _in_flight(
                 task=task.id,
                 seq=task.seq,
                 lane=task.lane,
-                lease=replace(lease, used=used, alive=facts.alive(attempt, now)),
+                lease=changed(lease, used=used, alive=facts.alive(attempt, now)),
                 status=task.status,
                 workspace=attempt.workspace,
                 max_attempts=task.max_attempts,
@@ -274,7 +274,7 @@ def _standing(
     for name, project in projects.items():
         booked = sums.get(f"project:{name}")
         if booked is not None:
-            standing[name] = replace(
+            standing[name] = changed(
                 project,
                 tokens=counted(Tokens(*booked.tokens), policy.usage.count),
                 starts=booked.starts,

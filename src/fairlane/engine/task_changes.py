@@ -50,7 +50,7 @@ class TaskChanges:
         self.tx, self.policy, self.now, self.actor = tx, policy, now, actor
         self._saves: dict[str, Task] = {}
         self._events: list[Event] = []
-        self._ended: list[str] = []
+        self._ended: list[Task] = []  # or returned: others may depend on that
         self._ruled = False  # whether the rules of readiness were looked at
 
     def happen(
@@ -77,7 +77,7 @@ class TaskChanges:
             self.note(kind, after.task, **data)
         statuses = {task.status, after.task.status}
         if len(statuses) > 1 and not statuses.isdisjoint(_ENDED):
-            self._ended.append(task.id)
+            self._ended.append(after.task)
         return after
 
     def keep(self, task: Task) -> None:
@@ -96,15 +96,15 @@ class TaskChanges:
     def close(self) -> None:
         """Write everything; tasks that waited for what has ended are placed anew."""
         self._write()
-        all_ended: list[str] = []
+        grouped: list[str] = []
         while self._ended:
             ended, self._ended = self._ended, []
-            for name in ended:
-                self._follow(name)
+            for task in ended:
+                self._follow(task.id)
             self._write()
-            all_ended += ended
-        if all_ended:
-            self._tell_groups(all_ended)
+            grouped += [task.id for task in ended if task.group]
+        if grouped:
+            self._tell_groups(grouped)
 
     def _tell_groups(self, ended: list[str]) -> None:
         """Groups that are done now, each once, and after those under it."""

@@ -99,7 +99,7 @@ class Books:
             more = tuple(map(sub, totals, attempt.tokens))
             dollars = (cost or 0) - (attempt.usd or 0)
             self._add(task, tokens=more, usd=dollars)
-        if ended and any(totals) and (news or attempt.ended_at is None):  # estimates count the ended
+        if ended and any(totals) and (news or attempt.ended_at is None):  # it counts when it ends
             self._learn.add((attempt.project, attempt.kind, attempt.agent))
         used = counted(Tokens(*totals), self._policy.usage.count) if any(totals) else 0
         received = used if ended else max(used, attempt.estimate)

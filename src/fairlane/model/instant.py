@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TypeAlias
 
 from fairlane.model.errors import Invalid
@@ -63,6 +64,7 @@ def parse_instant(text: str) -> Instant:
         raise Invalid(f"not a time: {text!r:.62}", WRITE_INSTANT) from error
 
 
+@lru_cache(maxsize=1024)  # one event, one lease, one row: the same instant several times over
 def show_instant(when: Instant) -> str:
     """RFC 3339 in UTC, with a fraction only where there is one."""
     moment = to_datetime(when).replace(tzinfo=None)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from fairlane.model.instant import Instant
 from fairlane.model.plan import Held, Hold, Pick, Plan, Reason
-from fairlane.model.record import canonical, digest, encode
+from fairlane.model.record import canonical, changed, digest, encode
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Lane
 from fairlane.planner.round import Round
@@ -85,7 +84,7 @@ def snapshot_document(snapshot: Snapshot) -> dict[str, object]:
 
     Where the two orders of a lane differ, both are there.
     """
-    document = encode(replace(snapshot, lanes=()))
+    document = encode(changed(snapshot, lanes=()))
     assert isinstance(document, dict)
     return document | {"lanes": [_lane(lane) for lane in snapshot.lanes]}
 

@@ -47,7 +47,7 @@ def lease(
     asker = Asker(worker or context.settings.worker.name, limit)
     give_up = context.clock.monotonic() + (wait or 0) / SECOND
     while True:
-        stamp = context.store.stamp()  # a write during the round ends the wait after it
+        stamp = context.store.stamp() if wait else 0  # a write during the round ends the wait
         leased = attempts.lease(context, asker, labels=labels)
         left = give_up - context.clock.monotonic()
         if leased.documents or left <= 0:
