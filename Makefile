@@ -3,6 +3,7 @@ PYTHON       ?= python3
 BIN          := .venv/bin
 SOAK_MINUTES ?= 10
 PYTEST       := $(BIN)/pytest -q
+unexport PYTHONDONTWRITEBYTECODE  # keep compiled files, as an installed program has them
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check bench soak format lint types imports fast
