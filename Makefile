@@ -41,7 +41,7 @@ imports: .venv/.installed
 	$(BIN)/lint-imports
 
 fast: .venv/.installed
-	$(PYTEST) -n 2 -m "not slow and not soak"
+	$(PYTEST) -n 3 --dist worksteal -m "not slow and not soak"
 
 .venv/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fairlane needs Python 3.11 or later: make PYTHON=python3.11")'

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 #: Totals of an attempt so far, by counter; a bare number is output.
 Usage: TypeAlias = Mapping[str, int] | int | None
 COUNTERS = Tokens._fields
-#: How often a waiting `lease` looks again.
-POLL_SECONDS = 0.2
+#: How often a waiting `lease` looks for what no write and no timer tells: files, another policy.
+POLL_SECONDS = 1.0
 #: How long it rests after a change: a round notes its worker, so waiting workers wake each other.
 GATHER_SECONDS = 0.02
 #: How a holder can end its attempt.
@@ -52,7 +52,10 @@ def lease(
         left = give_up - context.clock.monotonic()
         if leased.documents or left <= 0:
             break
-        rest = min(POLL_SECONDS, left)  # timers and artifacts come without a write
+        rest = min(POLL_SECONDS, left)
+        if leased.plan.wake_at is not None:
+            due_in = (leased.plan.wake_at - context.now()) / SECOND
+            rest = min(rest, max(GATHER_SECONDS, due_in))
         if context.store.wait_for_change(stamp, rest, clock=context.clock) != stamp:
             context.clock.wait(min(GATHER_SECONDS, left))
     documents = [public(document) for document in leased.documents]

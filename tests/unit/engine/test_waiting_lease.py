@@ -9,7 +9,7 @@ import pytest
 from fairlane.clock import VirtualClock
 from fairlane.engine import attempts
 from fairlane.engine.context import Context
-from fairlane.model.instant import MINUTE
+from fairlane.model.instant import MINUTE, SECOND, show_instant
 from fairlane.service import pull, tasks
 from fairlane.settings import Settings
 from fairlane.store.sqlite.store import SqliteStore
@@ -36,3 +36,15 @@ def test_a_write_during_the_round_ends_the_wait(
     assert clock.monotonic() == pull.GATHER_SECONDS  # virtual: it did not wait for the next look
     mine.store.close()
     other.store.close()
+
+
+def test_a_timer_that_passes_ends_the_wait(tmp_path: Path) -> None:
+    clock = VirtualClock(MINUTE)
+    store = SqliteStore.open(tmp_path / "fairlane.db")
+    context = Context(tmp_path, store, Settings(), clock, "ann")
+    later = show_instant(MINUTE + 700 * SECOND // 1000)
+    tasks.add(context, [{"id": "later", "prompt": "x", "not_before": later}])
+    answer = pull.lease(context, 1, "box", wait=MINUTE)
+    assert [lease["task"] for lease in answer["leases"]] == ["later"]
+    assert clock.monotonic() == 0.7  # virtual: when it is due, not at the next look
+    store.close()
