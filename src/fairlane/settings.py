@@ -27,6 +27,7 @@ from fairlane.model.values import (
     program,
     read_all,
     section,
+    several,
     some_of,
     unknown,
     whole,
@@ -39,6 +40,7 @@ FILE_BYTES_MAX = 1_000_000
 #: Size limit of one attempt's log; the log notes that the rest was dropped.
 LOG_BYTES_MAX = 64 * 1024 * 1024
 
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 PERMISSIONS = ("read", "edit", "full")
 MODES = ("worktree", "pool", "shared")
 COMMITS = ("rest", "none")
@@ -75,6 +77,7 @@ class AgentSettings:
     stop: tuple[Micros, ...] | None = None  # after the interrupt, after the terminate
     grace: Micros | None = None  # after its final record
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    passes: tuple[str, ...] = ()  # key `pass`: names of variables of the daemon that it gets too
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ class PoolSettings:
     """What selects an account."""
 
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    passes: tuple[str, ...] = ()  # key `pass`, as of an agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +206,14 @@ def _patterns(value: object) -> tuple[str, ...]:
     return patterns
 
 
+def _variable(value: object) -> str:
+    """The name of a variable, or the beginning of names and a `*`."""
+    name = line(value)
+    if not _VARIABLE.fullmatch(name):
+        raise wrong("the name of a variable", value, 'Write pass = ["NAME"], or "NAME_*" for many.')
+    return name
+
+
 def _secret(value: object) -> str:
     """One line of text; no error shows it."""
     try:
@@ -242,12 +254,13 @@ _NAMED: dict[str, tuple[Callable[..., object], Readers]] = {
             "pool": line,
             "model": line,
             "env": environment,
+            "pass": several(_variable),
             "permissions": choice(PERMISSIONS),
             "stop": _stop,
             "grace": duration,
         },
     ),
-    "pools": (PoolSettings, {"env": environment}),
+    "pools": (PoolSettings, {"env": environment, "pass": several(_variable)}),
 }
 _LISTS: dict[str, tuple[Callable[..., object], Readers]] = {
     "notify": (
@@ -288,6 +301,11 @@ def _rules(key: str, value: object) -> tuple[object, ...]:
     return tuple(rules)
 
 
+def _named(values: Values) -> Values:
+    """Values by the names of their fields: `pass` is a word of Python."""
+    return {"passes" if key == "pass" else key: value for key, value in values.items()}
+
+
 def _values(table: Mapping[str, object]) -> Values:
     """The values of the whole file, section by section."""
     known = (*_TABLES, *_NAMED, *_LISTS, "agent")
@@ -302,7 +320,7 @@ def _values(table: Mapping[str, object]) -> Values:
         values[key] = kind(**settings)
     for key, (kind, readers) in _NAMED.items():
         values[key] = {
-            name: kind(**read_all(readers, entry, f"{key}.{name}"))
+            name: kind(**_named(read_all(readers, entry, f"{key}.{name}")))
             for name, entry in section(table.get(key, {}), key).items()
         }
     return values | {key: _rules(key, table.get(key, [])) for key in _LISTS}

@@ -46,6 +46,7 @@ class Agent:
     grace: float = 30.0  # seconds after its final record
     stdin: bool = False  # the prompt is sent to standard input
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    passes: tuple[str, ...] = ()  # variables of this process that it gets
 
     @property
     def resumes(self) -> bool:
@@ -128,6 +129,7 @@ def shipped() -> Mapping[str, Agent]:
     by_name: dict[str, Agent] = {}
     for name, table in tomllib.loads(text).items():
         table |= {key: tuple(table[key]) for key in ("argv", "resume", "stop") if key in table}
+        table["passes"] = tuple(table.pop("pass", ()))
         table["flags"] = {key: tuple(words) for key, words in table.get("flags", {}).items()}
         by_name[name] = Agent(name=name, **table)
     return by_name
@@ -145,7 +147,9 @@ def _base(name: str, own: AgentSettings) -> Agent:
         raise Invalid(f"agent {name} has no argv", hint, code="invalid_settings")
     if like is None or own.argv is None:
         return replace(like, name=name) if like else Agent(name, own.argv or (), parser)
-    return Agent(name, own.argv, parser, flags=like.flags, stop=like.stop, env=like.env)
+    return Agent(
+        name, own.argv, parser, flags=like.flags, stop=like.stop, env=like.env, passes=like.passes
+    )
 
 
 def _changed(base: Agent, own: AgentSettings) -> Agent:
@@ -157,6 +161,7 @@ def _changed(base: Agent, own: AgentSettings) -> Agent:
         stop=(own.stop[0] / SECOND, own.stop[1] / SECOND) if own.stop else base.stop,
         grace=base.grace if own.grace is None else own.grace / SECOND,
         env={**base.env, **own.env},
+        passes=(*base.passes, *own.passes),
     )
     if own.argv is None:
         return changed

@@ -12,6 +12,7 @@ from tempfile import TemporaryFile
 
 from fairlane import workspaces
 from fairlane.agents.contract import Agent, agents, expanded
+from fairlane.agents.environment import passed
 from fairlane.agents.parsers import parser_for
 from fairlane.clock import Clock, Waker
 from fairlane.engine.context import Context
@@ -25,18 +26,10 @@ from fairlane.model.event import Happening
 from fairlane.model.project import Project
 from fairlane.model.record import dataclass
 from fairlane.model.task import Task
-from fairlane.settings import Settings
+from fairlane.settings import PoolSettings, Settings
 
 #: How many launches are prepared at once: a slow worktree delays no other.
 LAUNCHES_AT_ONCE = 4
-#: Set in git's hooks, for instance; they name a repository that is not the attempt's.
-_GIT_PLACES = frozenset(
-    f"GIT_{name}"
-    for name in (
-        "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "DIR", "INDEX_FILE", "NAMESPACE",
-        "OBJECT_DIRECTORY", "PREFIX", "WORK_TREE",
-    )
-)  # fmt: skip
 #: What a failed launch counts as, by the code of its error; every other one is the task's own.
 _COUNTS_AS = {
     "paused": Happening.RELEASED,
@@ -204,15 +197,13 @@ def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Order
     if lease["problem"]:
         raise LaunchFailed(lease["problem"])
     put(run / "prompt.md", lease["prompt"])
-    settings, pool = host.settings, lease["pool"]
-    pool_env = settings.pools[pool].env if pool and pool in settings.pools else {}
-    agent_env = expanded(agent.env)
-    own = _fairlane_environment(host, lease, place.path)
+    settings = host.settings
+    env = _environment(host, agent, lease)
     return Orders(
         folder=run,
         argv=tuple(lease["argv"]),
         cwd=place.path,
-        env={**_environment(), **agent_env, **expanded(pool_env), **lease["env"], **own},
+        env={**env, **_fairlane_environment(host, lease, place.path)},
         stdin=lease["prompt"] if agent.stdin else None,
         stop=agent.stop,
         grace=agent.grace,
@@ -220,7 +211,7 @@ def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Order
         timeout=lease["timeout"],
         silence=lease["silence"],
         max_bytes=settings.log.max_bytes,
-        mask=patterns(settings.log.mask, {**os.environ, **agent_env, **pool_env, **lease["env"]}),
+        mask=patterns(settings.log.mask, {**os.environ, **env}),
         after=after,
     )
 
@@ -241,14 +232,16 @@ def task_of(lease: LocalLeaseDocument) -> Task:
     return Task(lease["task"], title=lease["subject"], base=lease["base"], merge=lease["merge"])
 
 
-def _environment() -> dict[str, str]:
-    """This process's environment, without what would lead git into another repository."""
-    return {name: value for name, value in os.environ.items() if name not in _GIT_PLACES}
+def _environment(host: Host, agent: Agent, lease: LocalLeaseDocument) -> dict[str, str]:
+    """What is chosen of this process's environment, and what agent, pool and task set."""
+    pool = host.settings.pools.get(lease["pool"] or "", PoolSettings())
+    chosen = passed(os.environ, (*agent.passes, *pool.passes))
+    return {**chosen, **expanded(agent.env), **expanded(pool.env), **lease["env"]}
 
 
 def _fairlane_environment(host: Host, lease: LocalLeaseDocument, place: Path) -> dict[str, str]:
     """What the attempt sees of Fairlane."""
-    variables = {
+    return {
         "FAIRLANE_TASK": lease["task"],
         "FAIRLANE_ATTEMPT": str(lease["attempt"]),
         "FAIRLANE_LEASE": lease["lease"],
@@ -258,9 +251,6 @@ def _fairlane_environment(host: Host, lease: LocalLeaseDocument, place: Path) ->
         "FAIRLANE_ARTIFACTS": str(_made(host.home / "artifacts" / lease["task"])),
         "FAIRLANE_WORKSPACE": str(place),
     }
-    if "TRACEPARENT" in os.environ:
-        variables["TRACEPARENT"] = os.environ["TRACEPARENT"]
-    return variables
 
 
 def _made(folder: Path) -> Path:
