@@ -85,6 +85,13 @@ class TryLater(FairlaneError):
     exit_code = 75
 
 
+class Interrupted(FairlaneError):
+    """A person has interrupted a command that had done a part of its work."""
+
+    code = "interrupted"
+    exit_code = 130
+
+
 class Shortage(FairlaneError):
     """Something is missing here; the attempt counts as `environment`."""
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from itertools import chain, islice
-from typing import TYPE_CHECKING
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane.engine.context import Context
 from fairlane.engine.task_changes import TaskChanges
-from fairlane.model.errors import Invalid, NotFound, Refused, did_you_mean
+from fairlane.model.errors import (
+    Interrupted,
+    Invalid,
+    NotFound,
+    Refused,
+    TryLater,
+    did_you_mean,
+)
 from fairlane.model.event import Happening
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import Pause, Pool, Project
@@ -19,7 +26,7 @@ from fairlane.model.values import is_name
 from fairlane.service.reports.documents import pause_document
 from fairlane.service.reports.listing import PAGE, every, lineage
 from fairlane.service.tasks import find, router_for
-from fairlane.store.base import Filter, Placed, Reading, Writing
+from fairlane.store.base import Filter, Reading, Writing
 
 if TYPE_CHECKING:
     from fairlane.model.documents.admin import ClearedAnswer, PausedAnswer, ResumedAnswer
@@ -29,6 +36,10 @@ SORTS = ("project", "kind", "pool", "group", "task")
 CLEARED = "cleared"
 #: How many ids of what is cleared are named.
 IDS_NAMED = 1000
+#: How many tasks one transaction of `clear` cancels, and the pause after it: a writer that waits
+#: asks for the lock ten times a second.
+PART, PAUSE_SECONDS = 2000, 0.15
+_CLEAR_AGAIN = "Run `fairlane clear` again for the rest."
 
 
 def pause(context: Context, scope: str = "all", reason: str = "") -> PausedAnswer:
@@ -68,53 +79,94 @@ def resume(context: Context, scope: str = "all") -> ResumedAnswer:
 
 
 def clear(context: Context, scope: str = "all", *, dry_run: bool = False) -> ClearedAnswer:
-    """Cancel the queued tasks of a scope; a dry run only lists them."""
+    """Cancel the queued tasks of a scope; a dry run only lists them.
+
+    Many are canceled in parts, so that others write between them. What an interruption or an
+    error leaves, the next call cancels.
+    """
     cleared = _Cleared(scope, dry_run)
-    if dry_run:
-        with context.store.read() as reading:
-            _check(context, reading, scope)
-            for placed in _queued(reading, scope):
-                cleared.enter(placed.task)
-        return cleared.document()
-    with context.store.write() as tx:
-        _check(context, tx, scope)
-        task_changes = TaskChanges(tx, context.policy(), context.now(), context.actor)
-        queued = _queued(tx, scope)
-        while page := [placed.task for placed in islice(queued, PAGE)]:
-            statuses = tx.statuses(task.id for task in page)  # some may have gone with others
-            for task in page:
-                if statuses[task.id] is Status.QUEUED:
-                    cleared.enter(task)
-                    task_changes.happen(task, Happening.CANCEL, detail=CLEARED)
-            task_changes.close()
-        if cleared.count:
-            task_changes.note("cleared", scope=scope, count=cleared.count)
-        task_changes.close()
+    with context.store.read() as reading:
+        _check(context, reading, scope)
+        which = _queued(reading, scope)
+        if dry_run:
+            for each in which:
+                matching = every(reading, each.filter, each.after)
+                cleared.enter(takewhile(each.is_before_end, (row.task for row in matching)))
+    if not dry_run:
+        try:
+            for each in which:
+                _clear_matching(context, each, cleared)
+        except KeyboardInterrupt:
+            raise Interrupted(f"interrupted: {cleared.so_far}", _CLEAR_AGAIN) from None
+        except TryLater as error:
+            message = f"{error.message} ({cleared.so_far})"
+            raise TryLater(message, f"{error.hint} {_CLEAR_AGAIN}", error.error_code) from error
     return cleared.document()
+
+
+def _clear_matching(context: Context, which: _Which, cleared: _Cleared) -> None:
+    """Cancel all that match now, in parts; what is added meanwhile stays."""
+    after, end = which.after, which.end
+    while True:
+        with context.store.write() as tx:
+            end = tx.number("seq", 0) if end is None else end
+            page = [placed.task for placed in tx.listing(which.filter, after, PART)]
+            tasks = [task for task in page if task.seq < end]
+            canceled = _cancel(context, tx, tasks, cleared.scope)
+        cleared.enter(canceled)
+        if len(tasks) < PART:
+            return
+        after = tasks[-1].seq
+        context.clock.wait(PAUSE_SECONDS)
+
+
+def _cancel(context: Context, tx: Writing, tasks: list[Task], scope: str) -> list[Task]:
+    """Cancel these; some may go with others before it is their turn."""
+    changes = TaskChanges(tx, context.policy(), context.now(), context.actor)
+    canceled: list[Task] = []
+    remaining = iter(tasks)
+    while page := list(islice(remaining, PAGE)):
+        statuses = tx.statuses(task.id for task in page)
+        for task in page:
+            if statuses[task.id] is Status.QUEUED:
+                canceled.append(task)
+                changes.happen(task, Happening.CANCEL, detail=CLEARED)
+        changes.close()
+    if canceled:
+        changes.note("cleared", scope=scope, count=len(canceled))
+    changes.close()
+    return canceled
 
 
 class _Cleared:
     """What is cleared, counted."""
 
     def __init__(self, scope: str, dry_run: bool) -> None:
-        self._scope, self._dry_run, self.count = scope, dry_run, 0
+        self.scope, self._dry_run, self._count = scope, dry_run, 0
         self._ids: list[str] = []
         self._kinds: Counter[str] = Counter()
         self._projects: Counter[str] = Counter()
 
-    def enter(self, task: Task) -> None:
-        self.count += 1
-        self._kinds[task.kind] += 1
-        self._projects[task.project] += 1
-        if self.count <= IDS_NAMED:
-            self._ids.append(task.id)
+    def enter(self, tasks: Iterable[Task]) -> None:
+        """These are durable, or would be."""
+        for task in tasks:
+            self._count += 1
+            self._kinds[task.kind] += 1
+            self._projects[task.project] += 1
+            if self._count <= IDS_NAMED:
+                self._ids.append(task.id)
+
+    @property
+    def so_far(self) -> str:
+        """For an error half way."""
+        return f"{self._count:,} {'task was' if self._count == 1 else 'tasks were'} cleared"
 
     def document(self) -> ClearedAnswer:
         return {
             "schema": SCHEMA,
-            "scope": self._scope,
+            "scope": self.scope,
             "dry_run": self._dry_run,
-            "count": self.count,
+            "count": self._count,
             "tasks": self._ids,  # the first thousand
             "by_kind": dict(sorted(self._kinds.items())),
             "by_project": dict(sorted(self._projects.items())),
@@ -168,20 +220,30 @@ def _reopen(tx: Writing, scope: str) -> bool:
     return True
 
 
-def _queued(reading: Reading, scope: str) -> Iterator[Placed]:
+class _Which(NamedTuple):
+    """Tasks that match, and whose `seq` is between these two; no `end`: all that there are now."""
+
+    filter: Filter
+    after: int = 0
+    end: int | None = None
+
+    def is_before_end(self, task: Task) -> bool:
+        """Whether this task belongs to them."""
+        return self.end is None or task.seq < self.end
+
+
+def _queued(reading: Reading, scope: str) -> list[_Which]:
     """The queued tasks of a scope."""
     queued = Filter(status=(Status.QUEUED,))
     sort, _, name = scope.partition(":")
     if sort == "task":
-        placed = reading.placed(name)
-        return iter([placed] if placed and placed.task.status is Status.QUEUED else [])
+        seq = find(reading, [name])[name].seq
+        return [_Which(queued, seq - 1, seq + 1)]
     if sort == "group":
-        return chain.from_iterable(
-            every(reading, replace(queued, group=group)) for group in lineage(reading, name)
-        )
+        return [_Which(replace(queued, group=group)) for group in lineage(reading, name)]
     narrowed = {
         "project": replace(queued, project=name),
         "kind": replace(queued, kind=name),
         "pool": replace(queued, pool=name),
     }
-    return every(reading, narrowed.get(sort, queued))
+    return [_Which(narrowed.get(sort, queued))]

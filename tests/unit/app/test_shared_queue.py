@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ import pytest
 from fairlane.app import open_context, shared_queue
 from fairlane.app.event_hub import LAG_MAX, Listener
 from fairlane.app.shared_queue import SharedQueue
+from fairlane.clock import SystemClock, Waitable
 from fairlane.executors import executor_named
 from fairlane.executors.base import Ended, Handle
 from fairlane.model.documents.tasks import EventDocument
 from fairlane.model.errors import Invalid, NotFound
+from fairlane.service import queue as queue_operations
 from fairlane.service import tasks
 from fairlane.service.reports import listing
-from tests.waiting import until
+from tests.waiting import LIMIT_SECONDS, until
 
 
 def with_queue(home: Path, story: Callable[[SharedQueue], Awaitable[Any]]) -> Any:
@@ -183,3 +186,44 @@ def test_a_listener_that_lags_too_far_is_let_go(extra: int) -> None:
     while not listener.queue.empty():
         last = listener.queue.get_nowait()
     assert (last is None) is (extra == 1)
+
+
+class Held(SystemClock):
+    """A pause lasts until it is over for a test."""
+
+    def __init__(self, over: threading.Event) -> None:
+        self._over = over
+
+    def wait(self, timeout: float | None, *waitables: Waitable) -> list[Waitable]:
+        if timeout != queue_operations.PAUSE_SECONDS:
+            return super().wait(timeout, *waitables)
+        assert self._over.wait(LIMIT_SECONDS)
+        return []
+
+
+def test_a_long_clear_delays_no_other_caller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It writes beside the shared writer, and lets others write between its parts."""
+    filled(tmp_path, 3)
+    monkeypatch.setattr(queue_operations, "PART", 1)
+    over = threading.Event()
+
+    async def story() -> int:
+        queue = SharedQueue(lambda: open_context(tmp_path, None, Held(over)))
+        await queue.open()
+        clearing = asyncio.ensure_future(queue.ask("clear", actor="eve"))
+        while (await queue.ask("status"))["queued"]["total"] == 3:
+            await asyncio.sleep(0.01)
+        await queue.ask("add", {"tasks": [{"prompt": "more"}]})
+        over.set()
+        cleared = await clearing
+        await queue.close()
+        return int(cleared["count"])
+
+    assert asyncio.run(story()) == 3
+    context = open_context(tmp_path)
+    with context.store.read() as reading:
+        events = reading.events(limit=100)
+    context.store.close()
+    assert {each.data["by"] for each in events if each.kind == "cleared"} == {"eve"}

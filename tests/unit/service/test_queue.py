@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlane.model.errors import Invalid, NotFound, Refused
+from fairlane.clock import FixedClock
+from fairlane.model.errors import Interrupted, Invalid, NotFound, Refused, TryLater
 from fairlane.model.instant import MINUTE
 from fairlane.service import projects, queue, tasks
 from fairlane.service.groups import add_group
@@ -149,3 +150,55 @@ def test_many_are_cleared_page_by_page(office):
     answer = queue.clear(office.context)
     assert (answer["count"], len(answer["tasks"])) == (2_500, 1_000)
     assert status(office.context)["queued"]["total"] == 0
+
+
+class Between(FixedClock):
+    """Does something whenever somebody pauses."""
+
+    def wait(self, timeout, *waitables):
+        self.action()
+        return []
+
+
+def pausing(office, monkeypatch, action):
+    monkeypatch.setattr(queue, "PART", 10)
+    office.context.clock = Between(office.clock.at)
+    office.context.clock.action = action
+
+
+def test_others_write_while_many_are_cleared_and_what_they_add_stays(office, monkeypatch):
+    office.add(*({} for _ in range(30)))
+    pausing(office, monkeypatch, lambda: office.add({}))
+    assert queue.clear(office.context)["count"] == 30
+    assert status(office.context)["queued"]["total"] == 3
+    with office.context.store.read() as reading:
+        events = reading.events(limit=1000)
+    assert [each.data["count"] for each in events if each.kind == "cleared"] == [10] * 3
+
+
+def test_an_interrupted_clear_says_how_many_and_is_repeated_for_the_rest(office, monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    office.add(*({} for _ in range(30)))
+    pausing(office, monkeypatch, interrupt)
+    with pytest.raises(Interrupted) as interrupted:
+        queue.clear(office.context)
+    assert interrupted.value.message == "interrupted: 10 tasks were cleared"
+    assert interrupted.value.hint == "Run `fairlane clear` again for the rest."
+    assert interrupted.value.exit_code == 130
+    office.context.clock = office.clock
+    assert queue.clear(office.context)["count"] == 20
+
+
+def test_a_clear_that_finds_the_store_busy_says_how_many(office, monkeypatch):
+    def fail():
+        raise TryLater("the store is busy", "Try again.", "busy")
+
+    office.add(*({} for _ in range(30)))
+    pausing(office, monkeypatch, fail)
+    with pytest.raises(TryLater) as refused:
+        queue.clear(office.context)
+    assert refused.value.message == "the store is busy (10 tasks were cleared)"
+    assert refused.value.error_code == "busy"
+    assert status(office.context)["queued"]["total"] == 20
