@@ -164,8 +164,8 @@ def _last_words(home: Path) -> tuple[str, str]:
     return f"the daemon did not come up: {said.removeprefix('error: ')}", hint
 
 
-#: How long it may take: agents that are stopped climb a ladder.
-DOWN_SECONDS = 120.0
+#: How long it may take; agents that are stopped climb a ladder.
+DOWN_SECONDS, STOP_SECONDS = 45.0, 120.0
 
 
 @click.command("down")
@@ -197,11 +197,30 @@ def _end_daemon(home: Path, stop_agents: bool) -> int | None:
     served = serve.known(home)
     server = served["pid"] if served and served.get("daemon") == pid else None  # ends with it
     os.kill(pid, signal.SIGUSR1 if stop_agents else signal.SIGTERM)
+    os.kill(pid, signal.SIGCONT)  # a stopped process takes no other signal
+    seconds = STOP_SECONDS if stop_agents else DOWN_SECONDS
     if poll(
-        lambda: holder(home) is None and not (server and serve.is_alive(server)), DOWN_SECONDS, 0.05
+        lambda: holder(home) is None and not (server and serve.is_alive(server)), seconds, 0.05
     ):
         return pid
-    raise TryLater(f"the daemon (pid {pid}) has not ended yet", "Look into daemon.log.", "busy")
+    raise _not_down(home, pid)
+
+
+def _not_down(home: Path, pid: int) -> TryLater:
+    """Why the daemon still runs, as far as the kernel tells."""
+    from fairlane.engine.context import STORE_FILE
+    from fairlane.store.sqlite.lock import holder_of, is_stopped, way_out
+
+    message = f"the daemon (pid {pid}) has not ended yet"
+    end = f"kill -KILL {pid} ends it; agents go on, and the next `fairlane up` adopts them."
+    writer = holder_of(home / STORE_FILE)
+    if is_stopped(pid):
+        return TryLater(f"{message}: something keeps it stopped", end, "busy")
+    if writer is not None and writer.pid != pid:
+        stopped = " and is stopped" if writer.stopped else ""
+        message += f": {writer.text} holds the write lock{stopped}"
+        return TryLater(message, way_out(writer) if writer.stopped else "Try again.", "busy")
+    return TryLater(message, f"Its log is {home / 'daemon.log'}. {end}", "busy")
 
 
 def _stop_the_rest(call: Call) -> None:

@@ -22,6 +22,7 @@ from fairlane.service.home import old_home, upkeep
 from fairlane.service.home.setup import POLICY_FILE, installed
 from fairlane.settings import FILE, Settings
 from fairlane.store.base import Reading
+from fairlane.store.sqlite.lock import holder_of, is_stopped, way_out
 
 if TYPE_CHECKING:
     from fairlane.model.documents.admin import DoctorAnswer, FindingDocument
@@ -114,7 +115,10 @@ def _start(
     for obstacle in upkeep.obstacles(home, settings):
         if obstacle.error_code != "invalid_policy":  # every problem of the policy was shown
             yield _error("daemon", obstacle)
-    if daemon is not None and daemon["begun"]:
+    if daemon is not None and is_stopped(pid := int(str(daemon["pid"]))):
+        text = f"`fairlane {daemon['what']}` (pid {pid}) is stopped by a signal: nothing starts"
+        yield Finding(WRONG, "daemon", text, f"Let it continue: kill -CONT {pid}.")
+    elif daemon is not None and daemon["begun"]:
         yield Finding(FINE, "daemon", f"`fairlane {daemon['what']}` runs (pid {daemon['pid']})")
     elif daemon is not None:
         text = f"a process (pid {daemon['pid'] or 'unknown'}) holds the lock, and is not up"
@@ -143,6 +147,10 @@ def _store(
         yield Finding(NOTE, "store", f"{path} is not there yet", "The first task makes it.")
         yield from _agents(settings, set())
     else:
+        writer = holder_of(path)
+        if writer is not None and writer.stopped:
+            text = f"{writer.text} is stopped and holds the write lock: nobody can write"
+            yield Finding(WRONG, "lock", text, way_out(writer))
         try:
             findings = list(_file_of_store(path, daemon))
             yield from findings

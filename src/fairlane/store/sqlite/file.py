@@ -17,6 +17,7 @@ from fairlane.clock import SystemClock
 from fairlane.model.errors import NO_ROOM, FairlaneError, Refused, TryLater
 from fairlane.model.instant import HOUR
 from fairlane.store.sql.rows import Damaged
+from fairlane.store.sqlite import lock
 
 _CORRUPT = (
     "malformed", "not a database", "file is encrypted", "disk image", "decode to UTF-8",
@@ -42,8 +43,8 @@ def explain(error: Exception, path: Path) -> FairlaneError:
     text = str(error)
     if is_damage(error):
         return corrupt(path, text)
-    if "locked" in text or "busy" in text:
-        return TryLater(f"{path} is busy: {text}", "Try again in a moment.", "busy")
+    if is_busy(error):
+        return lock.busy(path, text)
     if "full" in text:
         return TryLater(f"no room left to write {path}", _FREE_SOME, "disk_full")
     if "readonly" in text:
@@ -57,6 +58,10 @@ def explain(error: Exception, path: Path) -> FairlaneError:
         hint = "Nothing was changed. Look for a full disk, a quota, or a disk that fails."
         return TryLater(f"{path}: {text}", hint, "io_error")
     return FairlaneError(f"{path}: {text}", "`fairlane doctor` looks closer.", "store")
+
+
+def is_busy(error: Exception) -> bool:
+    return "locked" in str(error) or "busy" in str(error)
 
 
 def is_damage(error: Exception) -> bool:

@@ -16,8 +16,8 @@ from fairlane.model.errors import Refused
 from fairlane.store.sql.reading import Memo, SqlReading, read_statements
 from fairlane.store.sql.rows import Damaged
 from fairlane.store.sql.writing import SqlWriting
-from fairlane.store.sqlite import file, migrate
-from fairlane.store.sqlite.file import explain, is_damage, refuse_emptied
+from fairlane.store.sqlite import file, lock, migrate
+from fairlane.store.sqlite.file import explain, is_busy, is_damage, refuse_emptied
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,8 +75,8 @@ class Changes:
         return COMMIT_SECONDS if now < self._restless_until else LOOK_SECONDS
 
 
-#: How long a transaction waits for another process.
-BUSY_SECONDS = 30.0
+#: How long a transaction waits for another process, and for one that a signal has stopped.
+BUSY_SECONDS, STOPPED_SECONDS = 30.0, 5.0
 #: The page cache: large enough for the heads of a thousand lanes.
 CACHE_KIB = 16 * 1024
 
@@ -102,9 +102,12 @@ _PART = _Words("SAVEPOINT part", "RELEASE part", "ROLLBACK TO part")
 class SqliteStore:
     """One connection; threads take turns, processes share the file."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, busy_seconds: float = BUSY_SECONDS
+    ) -> None:
         self.path = path
         self.connection = connection
+        self._busy_seconds = busy_seconds
         self._turn = threading.RLock()
         self._changes = Changes(Path(f"{path}-wal"), self.stamp)
         self._memo = Memo()
@@ -141,7 +144,8 @@ class SqliteStore:
             except BaseException:
                 file.close_unchanged(connection, path)
                 raise
-        return cls(path, connection)
+        _wait_at_most(connection, min(busy_seconds, STOPPED_SECONDS))
+        return cls(path, connection, busy_seconds)
 
     @contextmanager
     def read(self) -> Iterator[SqlReading]:
@@ -167,7 +171,7 @@ class SqliteStore:
             if not self._verified:
                 self.verify(fully=False)
             begin, end, undo = _PART if self.shared else _WHOLE
-            self.connection.execute(begin)
+            self._begin(begin)
             try:
                 version = self._data_version()
                 self._memo.begin((version, self.connection.total_changes))
@@ -185,7 +189,7 @@ class SqliteStore:
         """Transactions of this block are durable together when it ends; a failed one is undone."""
         with self._turn, explained(self.path, self._found_damage):
             self.verify(fully=False)
-            self.connection.execute(_WHOLE.begin)
+            self._begin(_WHOLE.begin)
             self.shared = True
             try:
                 yield
@@ -195,6 +199,21 @@ class SqliteStore:
                 raise
             finally:
                 self.shared = False
+
+    def _begin(self, words: str) -> None:
+        """Begin to write; a process that is stopped holds the lock too long to be waited for."""
+        try:
+            self.connection.execute(words)
+        except sqlite3.OperationalError as error:
+            left = self._busy_seconds - STOPPED_SECONDS
+            holder = lock.holder_of(self.path)
+            if not is_busy(error) or left <= 0 or (holder is not None and holder.stopped):
+                raise
+            _wait_at_most(self.connection, left)
+            try:
+                self.connection.execute(words)
+            finally:
+                _wait_at_most(self.connection, STOPPED_SECONDS)
 
     def _reading(self) -> SqlReading:
         self._memo.begin((self._data_version(), self.connection.total_changes))
@@ -254,6 +273,10 @@ class SqliteStore:
 
     def _found_damage(self) -> None:
         self._damaged, self._verified = True, False
+
+
+def _wait_at_most(connection: sqlite3.Connection, seconds: float) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {round(seconds * 1000):d}")
 
 
 def _refuse(damage: str) -> None:
