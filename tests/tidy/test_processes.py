@@ -24,6 +24,7 @@ EXCEPTIONS = {
     "src/fairlane/runtime/lock.py": "the daemon names itself in daemon.json",
     "src/fairlane/service/home/doctor.py": "names the daemon that holds the lock",
     "src/fairlane/service/home/old_home.py": "names the daemon of the version before",
+    "src/fairlane/store/sqlite/lock.py": "names the process that holds the write lock",
 }
 
 
