@@ -71,8 +71,14 @@ def session_id(value: object) -> str | None:
 
 def one_line(value: object, most: int = DETAIL_MAX) -> str:
     """A text as one clean line."""
-    flat = " ".join(words(value, 4 * most).split())
+    shown = value if _is_plain(value, most) else words(value, 4 * most)
+    flat = " ".join(shown.split())
     return flat if len(flat) <= most else flat[: most - 1] + "…"
+
+
+def _is_plain(value: object, most: int) -> TypeGuard[str]:
+    """Whether a text is short and can be shown as it is: most lines are, and they are many."""
+    return isinstance(value, str) and len(value) <= most and value.isascii() and value.isprintable()
 
 
 def words(value: object, most: int = SUMMARY_MAX) -> str:

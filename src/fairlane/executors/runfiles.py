@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -84,10 +85,14 @@ def read_record(path: Path) -> dict[str, object] | None:
     return record
 
 
-def append(path: Path, text: str) -> None:
-    """More text at the end of a file, which is made if it is missing."""
-    with os.fdopen(_open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "w") as file:
-        file.write(text)
+def append(path: Path, text: str, most: int | None = None) -> bool:
+    """More text at the end of a file, made if it is missing; False: that is more than `most`."""
+    data = text.encode("utf-8", "replace")
+    with os.fdopen(_open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "wb") as file:
+        if most is not None and os.fstat(file.fileno()).st_size + len(data) > most:
+            return False
+        file.write(data)
+    return True
 
 
 def put(path: Path, text: str) -> None:
@@ -160,42 +165,49 @@ class Lines:
         self, executor: Executor, run: Path, stream: str = "stdout", most: int = LINE_MAX
     ) -> None:
         self._executor, self._run, self._stream, self._most = executor, run, stream, most
-        self._at = 0  # how far the stream was read
-        self._part = b""  # of a line whose end has not come
+        self.at = 0  # how far the stream was read
+        self._part = bytearray()  # of a line whose end has not come
         self._skips = False  # whether that line is too long
 
     def unread(self) -> int:
         """How many bytes there are more."""
-        return max(0, self._executor.output_size(self._run, self._stream) - self._at)
+        return max(0, self._executor.output_size(self._run, self._stream) - self.at)
 
     def more(self, room: int) -> list[str]:
         """The whole lines of the next bytes, of at most `room`."""
-        data = self._executor.output(self._run, self._stream, self._at, room)
-        self._at += len(data)
+        data = self._executor.output(self._run, self._stream, self.at, room)
+        self.at += len(data)
         whole, end, rest = data.rpartition(b"\n")
         if not end:
             self._keep(data)
             return []
         lines = (self._part + whole).split(b"\n")[self._skips :]
-        self._part, self._skips = b"", False
+        self._part, self._skips = bytearray(), False
         self._keep(rest)
         return [self._text(line) for line in lines if len(line) <= self._most]
 
-    def rest(self) -> Iterator[list[str]]:
-        """Everything to the end, part by part; nothing follows, so the last line is whole."""
-        before = -1
-        while self._at != before:
-            before = self._at
-            yield self.more(CHUNK)
+    def rest(self, most: int = sys.maxsize) -> Iterator[list[str]]:
+        """Everything to the end, part by part; nothing follows, so the last line is whole.
+
+        Of more than `most` bytes the last ones alone: an agent can make its log longer.
+        """
+        skipped = self.unread() - most
+        if skipped > 0:
+            self.at += skipped
+            self._part, self._skips = bytearray(), True
+        end, before = self.at + most, -1
+        while before < self.at < end:
+            before = self.at
+            yield self.more(min(CHUNK, end - before))
         if self._part:
             yield [self._text(self._part)]
-            self._part, self._skips = b"", True
+            self._part, self._skips = bytearray(), True
 
     def _keep(self, data: bytes) -> None:
         if not self._skips:
             self._part += data
         if len(self._part) > self._most:
-            self._part, self._skips = b"", True
+            self._part, self._skips = bytearray(), True
 
-    def _text(self, line: bytes) -> str:
+    def _text(self, line: bytes | bytearray) -> str:
         return line.decode("utf-8", "replace")

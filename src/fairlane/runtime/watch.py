@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,13 +14,18 @@ from fairlane.agents.parsers import parser_for
 from fairlane.clock import Waitable
 from fairlane.engine.attempts import Progress
 from fairlane.executors.base import Executor, Handle, Watch
-from fairlane.executors.runfiles import Lines, append, damage_of
+from fairlane.executors.runfiles import Lines, append, damage_of, put
+from fairlane.model.amounts import LINE_MAX
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.project import Tokens
 from fairlane.runtime.launch import Host
 
-#: How much of a log is read in one turn of the loop: a chatty agent delays no other.
-TURN_BYTES = 1 << 19
+#: How much of a log is read at once, and for how long logs are read in one turn of the loop:
+#: chatty agents delay no other. What is left at an agent's end is read in a thread.
+TURN_BYTES = 1 << 13
+TURN_SECONDS = 0.1
+#: How many lines of an attempt are parsed; after them the last of each part, and final records.
+LINES_MAX = 200_000
 
 
 @dataclass(slots=True)
@@ -31,12 +37,15 @@ class RunningAttempt:
     executor: Executor
     parser: Parser
     log: Lines
+    log_max: int  # most bytes of a log, and of `events.jsonl`
     stopping: str = ""
     settling: bool = False  # its end is being taken in, perhaps by another thread
     damage: str = ""  # why its output cannot be read
     final: bool = False  # its final record was read
     progress: Progress = field(default_factory=Progress)
     reported: Progress = field(default_factory=Progress)  # what the store knows
+    _lines: int = 0  # that were read
+    _events: bool | None = None  # whether `events.jsonl` has room; None: it is not begun
 
     @property
     def id(self) -> str:
@@ -53,10 +62,16 @@ class RunningAttempt:
         """Its run folder."""
         return self.handle.run
 
-    def catch_up(self) -> None:
-        """Read some more of its log: progress for the store, lines for `events.jsonl`."""
+    def catch_up(self) -> bool:
+        """Read some more of its log: progress for the store, lines for `events.jsonl`.
+
+        True: there may be more.
+        """
         with suppress(OSError):  # its end tells what is wrong
+            before = self.log.at
             self._take(self.log.more(TURN_BYTES))
+            return self.log.at - before == TURN_BYTES
+        return False
 
     def read_out(self, record: str = "") -> None:
         """It has ended: read its log to the end, however long it is.
@@ -64,7 +79,7 @@ class RunningAttempt:
         `record` is the final record as its runner kept it, where a full disk has cut the log.
         """
         try:
-            for lines in self.log.rest():
+            for lines in self.log.rest(self.log_max + LINE_MAX + TURN_BYTES):
                 self._take(lines)
         except OSError as error:
             self.damage = damage_of(error)
@@ -72,14 +87,33 @@ class RunningAttempt:
             self._take([record])
 
     def _take(self, lines: list[str]) -> None:
-        parsed = [output for line in lines for output in self.parser.line(line)]
+        parsed = [output for line in self._chosen(lines) for output in self.parser.line(line)]
         for output in parsed:
             self.final = self.final or output.kind == "final"
             self.progress = _newer(self.progress, output)
-        if parsed:
+        if parsed and self._events is not False:
             with suppress(OSError):  # no room, or no file of ours: the store has what matters
-                text = "".join(json.dumps(_document(output)) + "\n" for output in parsed)
-                append(self.run / "events.jsonl", text)
+                self._keep(parsed)
+
+    def _chosen(self, lines: list[str]) -> list[str]:
+        """The lines to parse: a flood of them is cut down to what its end needs."""
+        room = max(0, LINES_MAX - self._lines)
+        self._lines += len(lines)
+        if len(lines) <= room:
+            return lines
+        words = [word for _, known in self.parser.FINAL for word in known]
+        flood = lines[room:]
+        finals = [n for n, line in enumerate(flood) if any(word in line for word in words)]
+        return lines[:room] + [flood[n] for n in sorted({*finals[-1:], len(flood) - 1})]
+
+    def _keep(self, parsed: Sequence[OutputLine]) -> None:
+        """Add to `events.jsonl`; who reads a log from its beginning begins this file anew."""
+        file = self.run / "events.jsonl"
+        if self._events is None:
+            put(file, "")
+            self._events = True
+        text = "".join(json.dumps(_document(output)) + "\n" for output in parsed)
+        self._events = append(file, text, self.log_max)
 
 
 class RunningAttempts:
@@ -88,6 +122,7 @@ class RunningAttempts:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._watches: dict[str, Watch] = {}
+        self._unread: deque[str] = deque()  # leases, in the order in which their logs are read
         self.attempts: dict[str, RunningAttempt] = {}
 
     def add(self, lease: LocalLeaseDocument, handle: Handle) -> RunningAttempt:
@@ -132,14 +167,24 @@ class RunningAttempts:
 
     def progress(self) -> dict[str, Progress]:
         """What attempts have printed that the store does not know yet."""
-        news = {}
-        for lease, running in self.attempts.items():
-            if running.settling:
-                continue
-            running.catch_up()
-            if running.progress != running.reported:
-                news[lease] = running.progress
-        return news
+        self._read_some()
+        return {
+            lease: running.progress
+            for lease, running in self.attempts.items()
+            if not running.settling and running.progress != running.reported
+        }
+
+    def _read_some(self) -> None:
+        """Read logs in turn, for a while; the next call goes on where this one ends."""
+        clock = self._host.clock
+        end = clock.monotonic() + TURN_SECONDS
+        waiting = set(self._unread)
+        self._unread.extend(lease for lease in self.attempts if lease not in waiting)
+        while self._unread and clock.monotonic() < end:
+            lease = self._unread.popleft()
+            running = self.attempts.get(lease)
+            if running is not None and not running.settling and running.catch_up():
+                self._unread.append(lease)
 
     def reported(self, progress: Mapping[str, Progress]) -> None:
         """The store knows this progress now."""
@@ -152,7 +197,8 @@ def running_attempt(host: Host, lease: LocalLeaseDocument, handle: Handle) -> Ru
     used = lease["baseline"]
     parser = parser_for(host.reader_of(lease), None if used is None else Tokens(*used))
     executor = host.executor_of(lease)
-    return RunningAttempt(lease, handle, executor, parser, Lines(executor, handle.run))
+    log, most = Lines(executor, handle.run), host.settings.log.max_bytes
+    return RunningAttempt(lease, handle, executor, parser, log, most)
 
 
 def _newer(before: Progress, output: OutputLine) -> Progress:

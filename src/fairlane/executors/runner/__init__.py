@@ -53,7 +53,6 @@ class Runner:
         self._asleep = 0.0  # seconds in which this process was suspended, or stopped by a signal
         self._looked_at = self._begun = self._silent_since = time.monotonic()
         self._grace_until: float | None = None
-        self._finals = 0
         self.agent: subprocess.Popen[bytes] | None = None
 
     def run(self) -> dict[str, object]:
@@ -165,8 +164,7 @@ class Runner:
         if self.orders.get("echo"):
             with contextlib.suppress(OSError):
                 os.write(1, data)
-        if first.finals > self._finals:
-            self._finals = first.finals
+        if first.finals and self._grace_until is None:  # the first one begins it, once
             self._grace_until = self._awake() + self.orders["grace"]
         return bool(data)
 

@@ -22,7 +22,7 @@ RECORD_MAX = 1 << 16
 
 
 class Log:
-    """One output file: whole lines, masked, up to a size; final records always."""
+    """One output file: whole lines, masked, up to a size, and after them the last final record."""
 
     def __init__(self, path: str, orders: Orders) -> None:
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | SAFE, 0o600)
@@ -38,6 +38,7 @@ class Log:
         self.cut = False  # whether the disk was full
         self.finals = 0  # final records so far
         self.record = b""  # the last of them, if it is short: a full disk may cost the file its end
+        self._beyond = b""  # the last of them, if it came when the file was full
 
     def feed(self, data: bytes) -> None:
         """More output."""
@@ -59,6 +60,8 @@ class Log:
         """No more output."""
         if self._length > 1:
             self._block(b"".join(self._parts) + b"\n")
+        if self._beyond:
+            self._write(b"\n" + self._beyond + b"\n")
         if self.dropped:
             self._write(b"[fairlane: %d bytes were dropped]\n" % self.dropped)
         self._file.close()
@@ -75,9 +78,9 @@ class Log:
             self._left -= len(within)
             self._write(self._masked(within))
         self.dropped += len(beyond)
-        for line in finals:
-            if beyond and line not in within:
-                self._write(b"\n" + self._masked(line) + b"\n")
+        if finals:
+            kept = not beyond or finals[-1] in within
+            self._beyond = b"" if kept else self._masked(finals[-1])
 
     def _masked(self, data: bytes) -> bytes:
         return self._mask.sub(b"***", data) if self._mask else data
