@@ -144,6 +144,7 @@ def test_a_pause_between_two_starts_of_one_cycle_is_respected(world: World) -> N
 
 
 def test_children_and_artifacts_from_plan_to_code(world: World) -> None:
+    world.policy("attempt.may_add.command = true\n")
     add = f"{sys.executable} -m fairlane add --agent shell --parent $FAIRLANE_TASK"
     steps = ["plan", "spec", "phase", "code"]
     script = "true"

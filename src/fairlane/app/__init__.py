@@ -57,7 +57,10 @@ def open_context(
     settings = Settings.load(folder / FILE)
     url = db or settings.store.url or f"sqlite:{folder / STORE_FILE}"
     store = open_store(url, lambda path: _refuse_old_daemon(folder, path.parent))
-    return Context(folder, store, settings, clock or SystemClock(), actor_name(), db=_whole(db))
+    return Context(
+        folder, store, settings, clock or SystemClock(), actor_name(), db=_whole(db),
+        lease=own_lease(),
+    )  # fmt: skip
 
 
 def _whole(db: str | None) -> str | None:
@@ -122,6 +125,11 @@ def actor_name() -> str:
         return f"uid:{os.getuid()}"
 
 
+def own_lease() -> str | None:
+    """The lease of the attempt inside which this program runs; None: a person started it."""
+    return os.environ.get("FAIRLANE_LEASE") or None
+
+
 #: Operations that add tasks: in direct mode they start at once.
 ADDING = ("add", "group_add")
 #: Operations before which the ended attempts of this machine are collected.
@@ -135,6 +143,10 @@ def answer_here(context: Context, name: str, /, **arguments: object) -> Any:
     """
     from fairlane.service.operations.call import answer
 
+    if context.lease is not None:
+        from fairlane.service.attempt_rights import permit
+
+        permit(context, name, arguments, context.lease, token=False)
     dry_run = bool(arguments.get("dry_run"))
     adds = name in ADDING and not dry_run and context.policy().capacity.mode == "direct"
     if not adds and name not in COLLECTING:

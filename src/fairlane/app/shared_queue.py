@@ -16,6 +16,7 @@ from fairlane.clock import SYSTEM
 from fairlane.engine.context import Context
 from fairlane.model.instant import SECOND, Micros, parse_duration
 from fairlane.runtime.direct import start_added
+from fairlane.service.attempt_rights import permit
 from fairlane.service.operations.call import Document, answer, duration, fitting
 from fairlane.service.operations.table import OPERATIONS, WAIT_MAX, Operation
 from fairlane.service.reports import listing
@@ -52,11 +53,16 @@ class SharedQueue:
         self._contexts.close()
 
     async def ask(
-        self, name: str, arguments: Mapping[str, object] | None = None, actor: str | None = None
+        self, name: str, arguments: Mapping[str, object] | None = None, lease: str | None = None
     ) -> Any:
-        """The answer of an operation, whose type the caller names; raises its errors."""
+        """The answer of an operation, whose type the caller names; raises its errors.
+
+        `lease`: of the attempt that asks and has shown its token; None: the user of this home.
+        """
         operation = OPERATIONS[name]
         values = fitting(operation, arguments or {})
+        if lease is not None:
+            await self.read(lambda context: permit(context, name, values, lease, token=True))
         if operation.reads:
             return await self.read(lambda context: answer(context, name, **values))
         taken: tuple[str, ...] = ()
@@ -65,9 +71,9 @@ class SharedQueue:
         if name in IN_PARTS:
             return await self.read(lambda context: _answer_as(actor, context, name, values))
         if wait := values.pop("wait", None):
-            document = await self._wait(operation, values, actor, duration(wait))
+            document = await self._wait(operation, values, lease, duration(wait))
         else:
-            document = await self._writer.write(operation, values, actor)
+            document = await self._writer.write(operation, values, lease)
         if name in ADDING:
             await self.read(lambda context: start_added(context, document))
         if taken or name == "reclaim":
@@ -84,7 +90,7 @@ class SharedQueue:
         return due
 
     async def _wait(
-        self, operation: Operation, values: Mapping[str, object], actor: str | None, wait: Micros
+        self, operation: Operation, values: Mapping[str, object], lease: str | None, wait: Micros
     ) -> Document:
         """Ask again after each event, until there is work or the time is over."""
         give_up = SYSTEM.monotonic() + min(wait, parse_duration(WAIT_MAX)) / SECOND
@@ -92,7 +98,7 @@ class SharedQueue:
         try:
             while True:
                 listener.drain()  # an event during the write ends the wait after it
-                document = await self._writer.write(operation, values, actor)
+                document = await self._writer.write(operation, values, lease)
                 left = give_up - SYSTEM.monotonic()
                 if document["leases"] or left <= 0 or self._closing:
                     return document

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fairlane.engine.context import Context
 from fairlane.engine.round import notice_files
 from fairlane.service import pull
+from fairlane.service.attempt_rights import actor_of
 from fairlane.service.operations.call import Document, answer
 from fairlane.service.operations.table import Operation
 
@@ -30,7 +31,7 @@ class _Call:
 
     operation: Operation
     arguments: Mapping[str, object]
-    actor: str | None
+    lease: str | None  # of the attempt that asks
     future: asyncio.Future[Document]
     outcome: Document | BaseException | None = None
 
@@ -68,12 +69,12 @@ class SharedWriter:
         self._thread.join()
 
     async def write(
-        self, operation: Operation, arguments: Mapping[str, object], actor: str | None
+        self, operation: Operation, arguments: Mapping[str, object], lease: str | None
     ) -> Document:
         """The answer of an operation once it is durable."""
         future: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
         with self._arrived:
-            self._waiting.append(_Call(operation, arguments, actor, future))
+            self._waiting.append(_Call(operation, arguments, lease, future))
             if len(self._waiting) >= self._wake_at:  # one wake-up for each call would cost more
                 self._arrived.notify()
         return await future
@@ -111,16 +112,18 @@ class SharedWriter:
 
     def _perform(self, context: Context, calls: list[_Call]) -> None:
         """All of them in one commit; a single group has a transaction of its own."""
-        own, groups = context.actor, _groups(calls)
+        own, own_lease, groups = context.actor, context.lease, _groups(calls)
         if len(groups) > 1 and any(call.operation.name == "lease" for call in calls):
             notice_files(context)
         try:
             with context.store.sharing() if len(groups) > 1 else nullcontext():
                 for group in groups:
-                    context.actor = group[0].actor or own
+                    lease = group[0].lease
+                    context.actor = actor_of(lease) if lease else own
+                    context.lease = lease or own_lease
                     _perform_group(context, group)
         finally:
-            context.actor = own
+            context.actor, context.lease = own, own_lease
 
 
 def _groups(calls: list[_Call]) -> list[list[_Call]]:
@@ -128,7 +131,7 @@ def _groups(calls: list[_Call]) -> list[list[_Call]]:
     groups: dict[object, list[_Call]] = {}
     for call in calls:
         sort = pull.batch_key(call.operation.name, call.arguments)
-        groups.setdefault((call.actor, sort) if sort else call, []).append(call)
+        groups.setdefault((call.lease, sort) if sort else call, []).append(call)
     return list(groups.values())
 
 

@@ -39,6 +39,7 @@ class Context:
     actor: str
     warnings: list[str] = field(default_factory=list)  # for people, on standard error
     db: str | None = None  # the store's URL, where a caller named one
+    lease: str | None = None  # of the attempt that calls; None: a person
     executors: dict[str, Executor] = field(default_factory=dict)  # by name, as they are needed
     _policy: tuple[FileMark, Policy] | None = field(default=None, init=False, repr=False)
 

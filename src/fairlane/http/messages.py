@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from starlette.types import Receive, Scope, Send
 
-from fairlane.model.errors import FairlaneError, Invalid, NotFound, Refused, TryLater
+from fairlane.model.errors import FairlaneError, Forbidden, Invalid, NotFound, Refused, TryLater
 
 #: `Retry-After`, in seconds.
 RETRY_SECONDS = 1
@@ -87,7 +87,7 @@ def refusal(error: Exception, scope: Scope) -> Answer:
 
 def status_of(error: FairlaneError) -> int:
     """The status of an error of an operation."""
-    kinds = ((NotFound, 404), (Invalid, 422), (TryLater, 503), (Refused, 409))
+    kinds = ((Forbidden, 403), (NotFound, 404), (Invalid, 422), (TryLater, 503), (Refused, 409))
     return next((status for kind, status in kinds if isinstance(error, kind)), 500)
 
 

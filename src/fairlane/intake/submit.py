@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Protocol
 
 from fairlane.intake import fields
 from fairlane.intake.fields import Records, TaskValues
@@ -31,6 +32,16 @@ class Batch:
     new: dict[str, Placed] = field(default_factory=dict)
 
 
+class Bounds(Protocol):
+    """What a caller may add."""
+
+    def refuse_known(self, ids: Sequence[str]) -> None:
+        """Refuse ids of tasks that the caller may not ask about."""
+
+    def bound(self, draft: TaskValues, batch: Sequence[str]) -> None:
+        """Fill in what follows from the caller; refuse what it may not give."""
+
+
 def submit(
     tx: Writing,
     router: Router,
@@ -40,14 +51,17 @@ def submit(
     defaults: Mapping[str, object] | None = None,
     chain: bool = False,
     beside: Mapping[str, TaskValues] | None = None,
+    bounds: Bounds | None = None,
 ) -> Batch:
     """Valid tasks for all records; nothing is written but counters.
 
-    `beside`: of some tasks, by id, values that callers cannot give but sources can.
+    `beside`: of some tasks, by id, values that callers cannot give but sources can. `bounds`:
+    what the caller may add, if that is limited.
     """
     drafts = _read(records, defaults or {})
     own_ids = [draft["id"] for draft in drafts if "id" in draft]
     known = tx.statuses(own_ids) if own_ids else {}
+    _bound(records, drafts, bounds, own_ids, list(known))
     generated = _name(tx, drafts, {*own_ids})
     batch = Batch([draft["id"] for draft in drafts], known)
     if chain:
@@ -85,6 +99,24 @@ def _read(records: Records, defaults: Mapping[str, object]) -> list[TaskValues]:
     except FairlaneError as error:
         raise records.located(error, len(drafts)) from None
     return drafts
+
+
+def _bound(
+    records: Records,
+    drafts: Sequence[TaskValues],
+    bounds: Bounds | None,
+    ids: Sequence[str],
+    known: Sequence[str],
+) -> None:
+    """Keep to what the caller may add, if that is limited."""
+    if bounds is None:
+        return
+    bounds.refuse_known(known)
+    for at, draft in enumerate(drafts):
+        try:
+            bounds.bound(draft, ids)
+        except FairlaneError as error:
+            raise records.located(error, at) from None
 
 
 def _name(tx: Writing, drafts: Sequence[TaskValues], own_ids: set[str]) -> set[str]:

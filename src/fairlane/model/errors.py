@@ -65,6 +65,12 @@ class Refused(FairlaneError):
     code = "refused"
 
 
+class Forbidden(Refused):
+    """It can be done, but not by this caller."""
+
+    code = "forbidden"
+
+
 class NotFound(FairlaneError):
     """There is no such thing."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -75,11 +75,21 @@ class Overdue:
 
 
 @dataclass(frozen=True, slots=True)
+class MayAdd:
+    """What the tasks that an attempt adds may have beyond their parent."""
+
+    agents: tuple[str, ...] | Literal["same", "any"]
+    command: bool
+    env: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
-    """When a running attempt is stopped."""
+    """When a running attempt is stopped, and what it may add."""
 
     timeout: Micros | None  # after this long
     silence: Micros | None  # after this long without output
+    may_add: MayAdd
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +272,8 @@ class Policy:
         }
         scores: Values = {f.name: values.get(f"score.{f.name}") for f in fields(Score)}
         scores["kind"] = _named(values, "score.kind.")
+        may_add = MayAdd(**{f.name: values[f"attempt.may_add.{f.name}"] for f in fields(MayAdd)})
+        sections["attempt"] = replace(sections["attempt"], may_add=may_add)
         return cls(
             preset_name=preset_name,
             order=values["order"],
@@ -291,7 +303,11 @@ class Policy:
         for name, section in SECTIONS.items():
             part = getattr(self, name)
             values.update({f"{name}.{f.name}": getattr(part, f.name) for f in fields(section)})
-        del values["score.kind"]
+        del values["score.kind"], values["attempt.may_add"]
+        may_add = self.attempt.may_add
+        values.update(
+            {f"attempt.may_add.{f.name}": getattr(may_add, f.name) for f in fields(MayAdd)}
+        )
         values.update({f"score.kind.{kind}": score for kind, score in self.score.kind.items()})
         values.update({f"caps.{name}": cap for name, cap in self.caps.items()})
         return {key: value for key, value in values.items() if value is not None}
@@ -305,12 +321,18 @@ class Policy:
         return schema.nest(self.shown())
 
     def digest(self) -> str:
-        """SHA-256 over the canonical JSON of the document: one name for one set of rules."""
+        """SHA-256 over the canonical JSON of what the planner reads: one name for one set of rules.
+
+        Keys that no plan depends on are left out, so that older decisions keep their digest.
+        """
         if not self._digest:
             from hashlib import sha256  # not every command needs it
 
+            planned = {
+                key: value for key, value in self.shown().items() if key not in schema.UNPLANNED
+            }
             text = json.dumps(
-                self.document(), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+                schema.nest(planned), sort_keys=True, separators=(",", ":"), ensure_ascii=False
             )
             self._digest.append(sha256(text.encode()).hexdigest())
         return self._digest[0]

@@ -73,7 +73,19 @@ def _window(value: object) -> str:
         raise Invalid(error.message, hint) from None
 
 
+def _agents(value: object) -> str | tuple[str, ...]:
+    """`same`, `any`, or names."""
+    if value in ("same", "any"):
+        return str(value)
+    try:
+        return values.several(values.name)(value)
+    except Invalid as error:
+        hint = 'Write "same", "any", or names as ["claude", "codex"].'
+        raise Invalid(error.message, hint) from None
+
+
 FLAG = Kind(values.flag)
+AGENTS = Kind(_agents, lambda agents: agents if isinstance(agents, str) else list(agents))
 DURATION = Kind(values.duration, show_duration)
 LONGER_THAN_0 = Kind(values.positive_duration, show_duration)
 DOLLARS = Kind(values.dollars(values.COUNT_MAX // 10**6), _show_dollars)
@@ -141,6 +153,9 @@ ROWS: dict[str, Kind] = {
     "overdue.after": DURATION,
     "attempt.timeout": LONGER_THAN_0,
     "attempt.silence": LONGER_THAN_0,
+    "attempt.may_add.agents": AGENTS,
+    "attempt.may_add.command": FLAG,
+    "attempt.may_add.env": FLAG,
     "readiness.parent": choice("done", "none"),
     "readiness.upstream": choice("hold", "cancel", "run"),
     "locks.serial": choice("group+kind", "none"),
@@ -179,6 +194,9 @@ OPTIONAL = frozenset(
         "backpressure.hard",
     }
 )
+
+#: Keys that no plan depends on: they are no part of a policy's digest.
+UNPLANNED = frozenset(key for key in ROWS if key.startswith("attempt.may_add."))
 
 #: Tables whose keys are names: prefix -> what each entry accepts. Every entry may be removed.
 OPEN_TABLES: dict[str, Kind] = {"caps.": count(), "score.kind.": _SIGNED}

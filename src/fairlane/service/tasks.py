@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         TasksAnswer,
     )
     from fairlane.model.values import Values
+    from fairlane.service.attempt_rights import Children
 
 #: Fields that are what a task is; another one is another task.
 FIXED = ("id", "parent", "needs")
@@ -89,6 +90,11 @@ class Intake:
         self.policy: Policy = context.policy()  # as of the turn, not of the wait for it
         self.now: Instant = context.now()
         self.router: Router = router_for(context, tx, force)
+        self.bounds: Children | None = None
+        if context.lease is not None:
+            from fairlane.service.attempt_rights import Children
+
+            self.bounds = Children(tx, self.policy, self.router, context.lease)
 
     def submit(
         self,
@@ -98,7 +104,9 @@ class Intake:
         beside: Mapping[str, TaskValues] | None = None,
     ) -> Batch:
         """Valid tasks for all records; see `intake.submit`."""
-        return submit(self.tx, self.router, self.policy, self.now, records, fill, chain, beside)
+        return submit(
+            self.tx, self.router, self.policy, self.now, records, fill, chain, beside, self.bounds
+        )
 
     def enter(
         self, batch: Batch, again: bool = False, origin: Mapping[str, object] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from fairlane.model.instant import DAY, HOUR, MINUTE
 from fairlane.policy import Policy, is_calendar, schema, window_micros
+from fairlane.policy.policy import MayAdd
 
 BUDGETS = [
     {"scope": "all", "tokens": 100_000, "window": "24h"},
@@ -56,6 +58,17 @@ def test_document_parses_back(mapping):
     assert again.document() == document
 
 
+def test_what_no_plan_reads_is_not_in_the_digest():
+    """As an older version made it, which knew no `attempt.may_add`: its decisions replay."""
+    older = Policy.preset("balanced").document()
+    del older["attempt"]["may_add"]
+    text = json.dumps(older, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    assert Policy.preset("balanced").digest() == digest == Policy.parse(older).digest()
+    wide = Policy.preset("balanced", {"attempt.may_add.command": True})
+    assert (wide.digest(), wide == Policy.preset("balanced")) == (digest, False)
+
+
 def test_document_is_canonical():
     document = Policy.parse(RICH).document()
     assert document["caps"] == {
@@ -65,7 +78,8 @@ def test_document_is_canonical():
         "label:os=linux": 1,
         "project:*": 2,
     }
-    assert document["attempt"] == {"timeout": "none", "silence": "1m30s"}
+    may_add = {"agents": "same", "command": False, "env": False}
+    assert document["attempt"] == {"timeout": "none", "silence": "1m30s", "may_add": may_add}
     assert document["retry"]["jitter"] == 0.123456
     assert document["score"]["kind"]["plan"] == "none"
     assert document["usage"]["count"] == ["input", "cache_read"]
@@ -225,7 +239,8 @@ def test_every_field_is_a_key():
         if dataclasses.is_dataclass(value := getattr(policy, section.name))
         for key in dataclasses.fields(value)
     }
-    assert held - {"score.kind"} == set(schema.ROWS) - {"order", "caps.all"}
+    held |= {f"attempt.may_add.{key.name}" for key in dataclasses.fields(MayAdd)}
+    assert held - {"score.kind", "attempt.may_add"} == set(schema.ROWS) - {"order", "caps.all"}
 
 
 def test_importing_is_light():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, TypedDict, Unpack
+from typing import Literal, NamedTuple, TypedDict, Unpack
 
 from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
 
@@ -51,6 +51,9 @@ class Operation(NamedTuple):
     converts: Mapping[str, str] = MappingProxyType({})
     reads: bool = False  # changes nothing
     tool: bool = False  # agents may call it
+    #: What an attempt may do with it: `lease`, of its own lease; `task`, of its own task;
+    #: `children`, add them; `look`, by a command but not by its token. Empty: nothing.
+    attempt: Literal["lease", "task", "children", "look", ""] = ""
     #: The argument that the rest of the body is, where the body is no list of arguments.
     rest: str | None = None
     #: Where several are named in the body; `path` then names one, as the only one of `ids`.
@@ -136,7 +139,7 @@ _WORK = (
             "group": _text("The group of tasks that name none."),
             "defaults": _open("Fields for tasks that do not give them."),
         },
-        ("tasks",), "Added", tool=True,
+        ("tasks",), "Added", tool=True, attempt="children",
         example={"tasks": [{"prompt": "Fix the login form", "project": "default"}]},
     ),
     Operation(
@@ -150,10 +153,12 @@ _WORK = (
             "cursor": _CURSOR,
             "limit": _LIMIT,
         },
-        (), "Tasks", reads=True, tool=True, example={"status": ["queued"], "limit": 20},
+        (), "Tasks", reads=True, attempt="look", tool=True,
+        example={"status": ["queued"], "limit": 20},
     ),
     Operation("show", "service.reports.listing:show", "GET", "/tasks/{task}",
-              {"task": _TASK}, ("task",), "Task", reads=True, tool=True, example={"task": "t1"}),
+              {"task": _TASK}, ("task",), "Task", reads=True, attempt="task", tool=True,
+              example={"task": "t1"}),
     Operation("edit", "service.tasks:edit", "PATCH", "/tasks/{ids}",
               {"ids": _IDS, "changes": _open("Fields with their new values; null empties one.")},
               ("ids", "changes"), "Tasks", rest="changes", many="/tasks",
@@ -168,35 +173,39 @@ _WORK = (
 )  # fmt: skip
 _LOOK = (
     Operation("status", "service.reports.status:status", "GET", "/status",
-              gives="Status", reads=True, tool=True),
-    Operation("plan", "service.planning:plan", "GET", "/plan", gives="Plan", reads=True, tool=True),
+              gives="Status", reads=True, attempt="look", tool=True),
+    Operation("plan", "service.planning:plan", "GET", "/plan", gives="Plan", reads=True,
+              attempt="look", tool=True),
     Operation("why", "service.explain:why", "GET", "/tasks/{task}/why",
-              {"task": _TASK}, ("task",), "Why", reads=True, tool=True, example={"task": "t1"}),
+              {"task": _TASK}, ("task",), "Why", reads=True, attempt="task", tool=True,
+              example={"task": "t1"}),
     Operation("logs", "service.logs:page", "GET", "/tasks/{task}/logs",
               {"task": _TASK, "attempt": _whole("Which attempt; default: the last.", 1),
                "stream": _text("Which one.", enum=["stdout", "stderr"], default="stdout"),
                "offset": _whole("From this byte on; default: the end."),
                "limit": _whole("Most bytes.", 1, 256 * 1024)},
-              ("task",), "Log", reads=True, example={"task": "t1"}),
+              ("task",), "Log", reads=True, attempt="task", example={"task": "t1"}),
     Operation("events", "service.reports.listing:page", "GET", "/events",
               {"cursor": _whole("Events after this number; default: the newest."),
                "task": _text("Only of this task."), "limit": _LIMIT},
-              (), "Events", reads=True, example={"cursor": 0, "limit": 10}),
+              (), "Events", reads=True, attempt="look", example={"cursor": 0, "limit": 10}),
     Operation("summary", "service.reports.summary:summary", "GET", "/summary",
               {"since": _SINCE}, (), "Summary",
-              converts={"since": "past"}, reads=True, example={"since": "12h"}),
+              converts={"since": "past"}, reads=True, attempt="look", example={"since": "12h"}),
     Operation("stats", "service.reports.stats:stats", "GET", "/stats",
               {"since": _SINCE}, (), "Stats", converts={"since": "past"}, reads=True,
+              attempt="look",
               example={"since": "7d"}),
     Operation("decisions", "engine.decisions:listing", "GET", "/decisions",
-              {"cursor": _CURSOR, "limit": _LIMIT}, (), "Decisions", reads=True),
+              {"cursor": _CURSOR, "limit": _LIMIT}, (), "Decisions", reads=True, attempt="look"),
     Operation("decision", "engine.decisions:show", "GET", "/decisions/{number}",
               {"number": _whole("The decision.", 1)}, ("number",), "Decision", reads=True,
+              attempt="look",
               example={"number": 1}),
     Operation("replay", "engine.decisions:replay", "POST", "/decisions/{number}/replay",
               {"number": _whole("The decision.", 1),
                "planner": _text("Which one.", enum=["lanes", "reference"], default="lanes")},
-              ("number",), "Replayed", reads=True, example={"number": 1}),
+              ("number",), "Replayed", reads=True, attempt="look", example={"number": 1}),
 )  # fmt: skip
 _PULL = (
     Operation("lease", "service.pull:lease", "POST", "/leases",
@@ -207,20 +216,22 @@ _PULL = (
               (), "Leases", converts={"wait": "duration"}, tool=True,
               example={"limit": 1, "worker": "box1"}),
     Operation("heartbeat", "service.pull:heartbeat", "POST", "/leases/{lease}/heartbeat",
-              {"lease": _LEASE}, ("lease",), "Held", tool=True, example={"lease": "L7"}),
+              {"lease": _LEASE}, ("lease",), "Held", tool=True, attempt="lease",
+              example={"lease": "L7"}),
     Operation("report", "service.pull:report", "POST", "/leases/{lease}/report",
               {"lease": _LEASE, **_USED, "note": _text("What it is doing."),
                "session": _text("The agent's own session.")},
-              ("lease",), "Held", tool=True, example={"lease": "L7", "note": "tests are green"}),
+              ("lease",), "Held", tool=True, attempt="lease",
+              example={"lease": "L7", "note": "tests are green"}),
     Operation("complete", "service.pull:complete", "POST", "/leases/{lease}/complete",
               {"lease": _LEASE, **_USED, "result": _open("What came of it.")},
-              ("lease",), "Held", tool=True,
+              ("lease",), "Held", tool=True, attempt="lease",
               example={"lease": "L7", "tokens": {"input": 12000, "output": 800}, "cost": 0.21}),
     Operation("release", "service.pull:release", "POST", "/leases/{lease}/release",
               {"lease": _LEASE, **_USED, "reason": _text("What went wrong."),
                "outcome": _text("How it ended.", enum=list(_OUTCOMES), default="released"),
                "retry_after": _WAIT, "resets_at": _text("When the provider's window opens.")},
-              ("lease",), "Held", tool=True,
+              ("lease",), "Held", tool=True, attempt="lease",
               converts={"retry_after": "duration", "resets_at": "instant"},
               example={"lease": "L7", "outcome": "failed", "reason": "exit 1"}),
     Operation("reclaim", "service.pull:reclaim", "POST", "/reclaim", gives="Reclaimed", tool=True),
@@ -253,9 +264,10 @@ _HOUSE = (
     Operation("project_remove", "service.projects:remove_project", "DELETE", "/projects/{name}",
               {"name": _NAME}, ("name",), "Removed", example={"name": "web"}),
     Operation("group_list", "service.reports.groups:list_groups", "GET", "/groups",
-              gives="Groups", reads=True),
+              gives="Groups", reads=True, attempt="look"),
     Operation("group_show", "service.reports.groups:show_group", "GET", "/groups/{name}",
-              {"name": _NAME}, ("name",), "Group", reads=True, example={"name": "release"}),
+              {"name": _NAME}, ("name",), "Group", reads=True, attempt="look",
+              example={"name": "release"}),
     Operation("group_add", "service.groups:add_group", "POST", "/groups",
               {"name": _NAME, "parent": _text("The group above it."),
                "priority": _whole("For tasks that give none.", -(10**9), 10**9),
@@ -269,9 +281,10 @@ _HOUSE = (
               ("name", "values"), "Group", rest="values",
               example={"name": "release", "values": {"priority": 10}}),
     Operation("pool_list", "service.reports.resources:list_pools", "GET", "/pools",
-              gives="Pools", reads=True),
+              gives="Pools", reads=True, attempt="look"),
     Operation("pool_show", "service.reports.resources:show_pool", "GET", "/pools/{name}",
-              {"name": _NAME}, ("name",), "Pool", reads=True, example={"name": "anthropic"}),
+              {"name": _NAME}, ("name",), "Pool", reads=True, attempt="look",
+              example={"name": "anthropic"}),
     Operation("worker_list", "service.reports.resources:list_workers", "GET", "/workers",
               gives="Workers", reads=True),
     Operation("worker_show", "service.reports.resources:show_worker", "GET", "/workers/{name}",
