@@ -69,7 +69,7 @@ class SharedQueue:
         if self._collects(name):
             taken = await self.read(lambda context: collect_before(context, name))
         if name in IN_PARTS:
-            return await self.read(lambda context: _answer_as(actor, context, name, values))
+            return await self.read(lambda context: answer(context, name, **values))
         if wait := values.pop("wait", None):
             document = await self._wait(operation, values, lease, duration(wait))
         else:
@@ -106,16 +106,6 @@ class SharedQueue:
                     await asyncio.wait_for(listener.queue.get(), min(left, ASK_SECONDS))
         finally:
             self.events.leave(listener)
-
-
-def _answer_as(
-    actor: str | None, context: Context, name: str, values: Mapping[str, object]
-) -> Document:
-    own, context.actor = context.actor, actor or context.actor
-    try:
-        return answer(context, name, **values)
-    finally:
-        context.actor = own
 
 
 class ThreadContexts:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fairlane.app import open_context, shared_queue
+from fairlane.app import actor_name, open_context, shared_queue
 from fairlane.app.event_hub import LAG_MAX, Listener
 from fairlane.app.shared_queue import SharedQueue
 from fairlane.clock import SystemClock, Waitable
@@ -212,7 +212,7 @@ def test_a_long_clear_delays_no_other_caller(
     async def story() -> int:
         queue = SharedQueue(lambda: open_context(tmp_path, None, Held(over)))
         await queue.open()
-        clearing = asyncio.ensure_future(queue.ask("clear", actor="eve"))
+        clearing = asyncio.ensure_future(queue.ask("clear"))
         while (await queue.ask("status"))["queued"]["total"] == 3:
             await asyncio.sleep(0.01)
         await queue.ask("add", {"tasks": [{"prompt": "more"}]})
@@ -226,4 +226,4 @@ def test_a_long_clear_delays_no_other_caller(
     with context.store.read() as reading:
         events = reading.events(limit=100)
     context.store.close()
-    assert {each.data["by"] for each in events if each.kind == "cleared"} == {"eve"}
+    assert {each.data["by"] for each in events if each.kind == "cleared"} == {actor_name()}
