@@ -7,14 +7,19 @@ import random
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from fairlane.executors import runner
 from fairlane.executors.base import Ended, Gone, Orders
 from fairlane.executors.process import ProcessExecutor, orders_text
 from fairlane.executors.runner import REVOKED
+from fairlane.lifecycle.step import HAPPENINGS
+from fairlane.model.task import Outcome
 from tests.daemon.world import World, until, wait_for
 from tests.faults.places import small_disk
+from tests.faults.test_no_room import taken_in
 
 pytestmark = pytest.mark.slow
 
@@ -228,3 +233,88 @@ def test_a_daemon_under_nohup_stays_when_its_terminal_closes(world: World) -> No
     world.add(world.marking("a", 0))
     until(lambda: world.statuses() == {"a": "done"})
     assert len(world.attempts("a")) == 1
+
+
+# A runner that is killed at the very end
+
+
+def says_success(world: World, task: str) -> dict[str, object]:
+    """A task whose agent marks its work, prints its final record, and then does not end."""
+    world.settings('[agents.own]\nargv = ["{command}"]\nparser = "demo"\n')
+    record = '{"type":"result","outcome":"succeeded","tokens":{"input":7,"output":5}}'
+    script = f"echo start >> \"{world.marks}/{task}\"; echo '{record}'; exec sleep 600"
+    return {"id": task, "agent": "own", "command": ["sh", "-c", script]}
+
+
+def kill_after_record(world: World, task: str) -> None:
+    """Kill the runner when the record is on disk, and nothing else of the end is."""
+    log = world.home / "runs" / task / "1" / "stdout.log"
+    until(lambda: log.exists() and b"succeeded" in log.read_bytes())
+    world.kill(world.runner(task)["pid"])
+
+
+def did_it_once(world: World, task: str) -> None:
+    until(lambda: world.statuses()[task] == "done")
+    (attempt,) = world.attempts(task)
+    assert (attempt.outcome, attempt.tokens) == ("succeeded", (7, 5, 0, 0))
+    assert world.mark_counts() == {"start": 1}
+    assert world.processes() == []
+
+
+def test_a_success_on_record_counts_though_its_runner_was_killed(world: World) -> None:
+    world.add(says_success(world, "a"))
+    world.up()
+    kill_after_record(world, "a")
+    did_it_once(world, "a")
+
+
+@pytest.mark.parametrize("command", ["run", "reclaim"])
+def test_so_it_does_when_nobody_was_there(world: World, command: str) -> None:
+    world.add(says_success(world, "a"))
+    pid = world.up()
+    until(lambda: world.attempts("a")[0].handle is not None)
+    world.kill(pid)
+    kill_after_record(world, "a")
+    world.fairlane(command)
+    did_it_once(world, "a")
+
+
+def test_a_record_of_a_failure_is_no_success(world: World) -> None:
+    world.settings('[agents.own]\nargv = ["{command}"]\nparser = "demo"\n')
+    record = '{"type":"result","outcome":"failed"}'
+    script = f"test $FAIRLANE_ATTEMPT = 2 || {{ echo '{record}'; exec sleep 600; }}"
+    world.add({"id": "a", "agent": "own", "command": ["sh", "-c", script]})
+    world.up()
+    log = world.home / "runs" / "a" / "1" / "stdout.log"
+    until(lambda: log.exists() and b"failed" in log.read_bytes())
+    world.kill(world.runner("a")["pid"])
+    until(lambda: len(world.attempts("a")) == 2)
+    assert world.attempts("a")[0].outcome == "lost"
+
+
+@pytest.mark.parametrize(("code", "outcome"), [(0, "succeeded"), (3, "failed")])
+def test_an_exit_that_the_runner_has_seen_counts_though_it_was_killed(
+    world: World, code: int, outcome: str
+) -> None:
+    """It is killed after the end of its agent and before its exit record is there."""
+    folder, gate = world.home / "runs" / "a" / "1", world.home / "gate"
+    world.add({"id": "a", "command": ["true"]})
+    world.fairlane("lease")
+    folder.mkdir(parents=True)
+    os.mkfifo(gate)
+    waits = (
+        f"import sys; sys.path.append({str(Path(runner.__file__).parents[1])!r}); import runner;"
+        f"runner.sweep = lambda *_: open({str(gate)!r}).read(); sys.exit(runner.main())"
+    )
+    argv = ("sh", "-c", f"exit {code}")
+    orders = orders_text(Orders(folder, argv, world.home, dict(os.environ)))
+    process = subprocess.Popen([sys.executable, "-c", waits], stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(orders)
+    process.stdin.close()
+    with gate.open("w"):  # the runner is there: its agent has ended
+        assert not (folder / "exit.json").exists()
+        process.kill()
+        process.wait()
+    ending = taken_in(world, folder)
+    assert (ending.happening, world.processes()) == (HAPPENINGS[Outcome(outcome)], [])

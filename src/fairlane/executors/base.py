@@ -71,6 +71,7 @@ class Exit:
     started_at: int = 0
     ended_at: int = 0
     damage: str = ""  # what is wrong with the run folder; then nothing else is known
+    noted: bool = False  # its supervisor died before it had saved the output and swept up
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from io import FileIO
 from pathlib import Path
 from types import NoneType
@@ -55,12 +55,15 @@ def owner_of(run: Path) -> Process | None:
 def exit_of(run: Path, *, dead: bool = False) -> Exit | None:
     """How the attempt of this folder ended; None: its runner has not said so.
 
-    `dead`: the runner does not run, so what is wrong with its other record counts too.
+    `dead`: the runner does not run, so what is wrong with its other record counts too, and what it
+    noted before it was killed.
     """
     try:
         record = read_record(run / "exit.json")
         if record is None and dead:
             _processes(run)
+            noted = read_record(run / runner.ENDED)
+            return None if noted is None else replace(_exit(noted), noted=True)
         return None if record is None else _exit(record)
     except FileNotFoundError:
         return None

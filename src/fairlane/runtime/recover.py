@@ -74,6 +74,10 @@ def _taken_over(host: Host, running: RunningAttempts, lease: LocalLeaseDocument)
         executor.revoke(run)
         if executor.poll(Handle(run)) == Gone():
             executor.clean_up(run)
+            left = running.add(lease, Handle(run))
+            if left.says_success(host.clock.now()):
+                return left.handle
+            running.remove([left.id])
             return None
     handle = executor.adopt(run) or Handle(run)
     running.add(lease, handle)

@@ -226,11 +226,16 @@ def ending_of(host: Host, running: RunningAttempt) -> Ending:
     if isinstance(state, Running):
         raise OSError(f"{running.task}: its runner has not ended yet")
     exit = state.exit if isinstance(state, Ended) else None
-    running.read_out(exit.record if exit is not None and exit.cut else "")
-    if exit is None or exit.damage or running.damage:
+    if exit is None or exit.noted:
         running.executor.clean_up(running.run)
-        damage = running.damage if exit is None else exit.damage or running.damage
-        return _damaged(running, damage) if damage else _lost(running)
+    running.read_out(exit.record if exit is not None and exit.cut else "")
+    if damage := (exit.damage if exit is not None else "") or running.damage:
+        running.executor.clean_up(running.run)
+        return _damaged(running, damage)
+    if exit is None or exit.noted:
+        exit = _known_of(running, exit, host.clock.now())
+        if exit is None:
+            return _lost(running)
     if exit.launch_error:
         return _not_started(running, exit)
     errors = end_of(running.executor, running.run, "stderr", _TAIL).decode("utf-8", "replace")
@@ -240,6 +245,17 @@ def ending_of(host: Host, running: RunningAttempt) -> Ending:
         ending = _finished(host, running, ending)
     _write_result(host, running, verdict, ending)
     return ending
+
+
+def _known_of(running: RunningAttempt, noted: Exit | None, now: Instant) -> Exit | None:
+    """How an attempt ended whose runner was killed; None: nobody knows.
+
+    A final record that reports a success is enough. What the runner had noted is, for a program
+    that prints no final record; the others may have printed one that nobody has saved.
+    """
+    if running.says_success(now):
+        return noted or Exit(exit_code=0)
+    return noted if running.final or not running.parser.FINAL else None
 
 
 def _judged(running: RunningAttempt, exit: Exit, verdict: Verdict) -> Ending:

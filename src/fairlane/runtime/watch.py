@@ -17,7 +17,9 @@ from fairlane.executors.base import Executor, Handle, Watch
 from fairlane.executors.runfiles import Lines, append, damage_of, put
 from fairlane.model.amounts import LINE_MAX
 from fairlane.model.documents.tasks import LocalLeaseDocument
+from fairlane.model.instant import Instant
 from fairlane.model.project import Tokens
+from fairlane.model.task import Outcome
 from fairlane.runtime.launch import Host
 
 #: How much of a log is read at once, and for how long logs are read in one turn of the loop:
@@ -85,6 +87,11 @@ class RunningAttempt:
             self.damage = damage_of(error)
         if record and not self.final and not self.damage:
             self._take([record])
+
+    def says_success(self, now: Instant) -> bool:
+        """Whether its final record, at the end of its log, reports a success."""
+        self.read_out()
+        return self.final and self.parser.verdict(0, None, "", now).outcome is Outcome.SUCCEEDED
 
     def _take(self, lines: list[str]) -> None:
         parsed = [output for line in self._chosen(lines) for output in self.parser.line(line)]

@@ -19,7 +19,17 @@ import subprocess
 import sys
 import time
 
-from .files import MARK, ignore_nothing, marked, process_started, sweep, write
+from .files import (
+    ENDED,
+    MARK,
+    exit_status,
+    ignore_nothing,
+    marked,
+    note_end,
+    process_started,
+    sweep,
+    write,
+)
 from .log import Log
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
@@ -28,7 +38,7 @@ if TYPE_CHECKING:
 
     from .files import Orders
 
-__all__ = ["MARK", "REVOKED", "Runner", "main", "marked", "process_started"]
+__all__ = ["ENDED", "MARK", "REVOKED", "Runner", "main", "marked", "process_started"]
 
 CHUNK = 1 << 20
 #: In a run folder: nothing is to be started here any more.
@@ -74,10 +84,7 @@ class Runner:
         for log in logs:
             log.close()
         sweep(self.agent.pid, self.orders["marker"])
-        code = self.agent.returncode
-        return {
-            "exit_code": code if code >= 0 else None,
-            "signal": -code if code < 0 else None,
+        return exit_status(self.agent.returncode) | {
             "final": logs[0].finals > 0,
             "dropped": sum(log.dropped for log in logs),
             "record": logs[0].record.decode("utf-8", "replace"),
@@ -145,7 +152,7 @@ class Runner:
                     os.read(woken, 512)
                 elif key.fd == ended:
                     selector.unregister(ended)
-                    agent.wait()
+                    note_end(self.folder, agent.wait(), self.stopped)
                     end = time.monotonic() + DRAIN_SECONDS
                 elif not self._read(key, logs[0]):
                     selector.unregister(key.fileobj)
@@ -272,6 +279,8 @@ def main() -> int:
     ended = runner.run()
     times = {"started_at": runner.started_at, "ended_at": time.time_ns() // 1000}
     write(folder, "exit.json", ended | times | {"stopped": runner.stopped})
+    with contextlib.suppress(OSError):
+        os.unlink(os.path.join(folder, ENDED))
     if orders["after"]:
         call_for(**orders["after"])
     return 0

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 MARK = "FAIRLANE_RUN"
 #: How every file of the run folder is opened: the agent could have put a link or a pipe there.
 SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+#: In a run folder until the exit record is there: how the agent ended.
+ENDED = "ended.json"
 #: How long a file is tried when the disk is full.
 WRITE_SECONDS = 60.0
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -71,6 +73,24 @@ def write(folder: str, name: str, document: dict[str, object], now: bool = False
                 document["cut"] = True
             else:
                 time.sleep(0.5)
+
+
+def exit_status(code: int) -> dict[str, object]:
+    """What `Popen` says of an ended process, as records have it."""
+    return {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
+
+
+def note_end(folder: str, code: int, stopped: str) -> None:
+    """Say at once how the agent ended: this runner may be killed before its exit record is there.
+
+    Not durable: it is for the death of this process, not of the machine.
+    """
+    path = os.path.join(folder, ENDED)
+    with contextlib.suppress(OSError):
+        new = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE, 0o600)
+        with os.fdopen(new, "w", encoding="utf-8") as file:
+            json.dump(exit_status(code) | {"stopped": stopped}, file)
+        os.replace(path + ".new", path)
 
 
 def make_room(folder: str) -> bool:
