@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fairlane.daemon.server_process import ServerProcess
+    from fairlane.engine.context import Context
 
 
+#: What becomes of a server that is down.
+_RETRIED = "It is retried within 10 minutes; at once: `fairlane down`, then `fairlane up --detach`."
 #: How long a detached daemon has to come up.
 UP_SECONDS = 60.0
 
@@ -68,7 +71,7 @@ def up(
     from fairlane.daemon.main import Daemon
 
     with call.context() as context:
-        servant = None if no_server else _servant(call, more)
+        servant = None if no_server else _servant(call, more, context)
         try:  # the server is looked at after every turn, never before one
             say = _at_level(context.settings.log.level)
             tick = servant.look if servant else lambda _: None
@@ -78,15 +81,26 @@ def up(
                 servant.close()
 
 
-def _servant(call: Call, more: list[str]) -> ServerProcess | None:
-    from fairlane.daemon.server_process import ServerProcess
+def _servant(call: Call, more: list[str], context: Context) -> ServerProcess | None:
+    from fairlane.daemon.server_process import Down, ServerProcess
+    from fairlane.service.home import troubles
+
+    def note(down: Down | None) -> None:
+        if down is None:
+            troubles.end(context, "server_down")
+        else:
+            message = f"the server (API, dashboard, MCP) is down: {down.reason}"
+            troubles.report(context, "server_down", message, f"{down.hint} {_RETRIED}".strip())
 
     if not serve.is_installed():
         _say(_not_served())
         return None
     opens = ["--open"] if serve.has_screen() and "--no-page" not in more else []
     return ServerProcess(
-        serve.words(call, "serve", "--until-eof", *more, *opens), sys.stderr.buffer, _say
+        serve.words(call, "serve", "--until-eof", *more, *opens),
+        sys.stderr.buffer,
+        _say,
+        note=note,
     )
 
 

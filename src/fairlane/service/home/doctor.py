@@ -18,7 +18,7 @@ from fairlane.model.names import SCHEMA
 from fairlane.model.project import Project, WorkerRow
 from fairlane.model.task import Attempt
 from fairlane.policy import load
-from fairlane.service.home import old_home, upkeep
+from fairlane.service.home import old_home, troubles, upkeep
 from fairlane.service.home.setup import POLICY_FILE, installed
 from fairlane.settings import FILE, Settings
 from fairlane.store.base import Reading
@@ -190,7 +190,11 @@ def _contents(home: Path, path: Path, settings: Settings, clock: Clock) -> Itera
             yield from _leases(context, reading, now)
             yield from _workers(reading, now, policy.lease.ttl)
             yield from _agents(settings, _agents_asked(reading, settings))
-        yield from _warnings(context)
+            found = troubles.current(reading)
+        for trouble in found:
+            text = f"{trouble.message} (since {trouble.since})"
+            yield Finding(WRONG, trouble.code, text, trouble.hint)
+        yield from _warnings(context, {trouble.code for trouble in found})
     finally:
         store.close()
 
@@ -252,11 +256,11 @@ def _agents(settings: Settings, asked: set[str]) -> Iterator[Finding]:
     yield Finding(FINE if programs else NOTE, "agents", text)
 
 
-def _warnings(context: Context) -> Iterator[Finding]:
+def _warnings(context: Context, told: set[str]) -> Iterator[Finding]:
     from fairlane.service.reports.status import status
 
     for warning in status(context)["warnings"]:
-        if warning["code"] != "policy":
+        if warning["code"] not in {"policy", *told}:
             yield Finding(NOTE, warning["code"], warning["message"])
 
 

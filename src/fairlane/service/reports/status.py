@@ -18,6 +18,7 @@ from fairlane.planner.gates.budget import frees_at, reserved_in
 from fairlane.planner.round import Round
 from fairlane.planner.rules import BudgetLine
 from fairlane.policy.policy import Policy
+from fairlane.service.home import troubles
 from fairlane.service.reports.documents import dollars, pause_document, shown, title_of, tokens_of
 from fairlane.service.reports.resources import pool_rows
 from fairlane.store.base import Reading, Tally
@@ -51,7 +52,8 @@ def status(context: Context) -> reports.StatusAnswer:
             "pools": pool_rows(context, reading, policy),
             "budgets": budgets,
             "warnings": warnings(context, snapshot, plan, policy, budgets)
-            + sources(context, reading),
+            + sources(context, reading)
+            + _troubles(reading),
             "last_cycle": _cycle(reading),
             "wake_at": shown(plan.wake_at),
         }
@@ -186,6 +188,11 @@ def sources(context: Context, reading: Reading) -> list[reports.WarningDocument]
     from fairlane.service.sync import syncing
 
     return [_warning("source", message) for message in syncing.warnings(context, reading)]
+
+
+def _troubles(reading: Reading) -> list[reports.WarningDocument]:
+    """What is wrong around the daemon."""
+    return [_warning(row.code, f"{row.message}. {row.hint}") for row in troubles.current(reading)]
 
 
 def _weightless(snapshot: Snapshot, plan: Plan) -> list[reports.WarningDocument]:
