@@ -27,10 +27,10 @@ from .files import (
     marked,
     note_end,
     process_started,
-    sweep,
     write,
 )
 from .log import Log
+from .tree import adopt_orphans, reap_orphans, sweep
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ class Runner:
             stdin.write(text.encode())
             stdin.seek(0)
         ignore_nothing()
+        adopt_orphans()
         return subprocess.Popen(
             self.orders["argv"], cwd=self.orders["cwd"], env=self.orders["env"], stdin=stdin,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
@@ -127,8 +128,9 @@ class Runner:
         for file in (agent.stdout, agent.stderr, *logs):
             assert file is not None
             file.close()
-        sweep(agent.pid, self.orders["marker"])
+        agent.kill()
         agent.wait()
+        sweep(agent.pid, self.orders["marker"])
 
     def _watch(self, agent: subprocess.Popen[bytes], logs: list[Log]) -> None:
         selector = selectors.DefaultSelector()
@@ -147,6 +149,7 @@ class Runner:
             asked = self._sleep(end)
             ready = selector.select(asked)
             self._passed(asked)
+            reap_orphans(agent.pid)
             for key, _ in ready:
                 if key.fd == woken:
                     os.read(woken, 512)
@@ -241,7 +244,7 @@ def call_for(argv: list[str], unless: str) -> None:
 def take_signals(runner: Runner) -> None:
     """From now on a request to stop is taken, also one that came before and was blocked."""
     signal.signal(signal.SIGTERM, lambda number, frame: runner.stop("stop"))
-    for number in (signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, lambda number, frame: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 

@@ -109,19 +109,6 @@ def make_room(folder: str) -> bool:
     return made
 
 
-def sweep(group: int, marker: str) -> None:
-    """Nothing stays behind: the group, and whatever left it but carries the run's mark."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-    for _ in range(3):
-        left = marked(marker)
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        if not left:
-            return
-
-
 def marked(marker: str) -> list[int]:
     """Other processes that carry this run's mark in their environment."""
     pids = []

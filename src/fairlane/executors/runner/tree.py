@@ -1,0 +1,93 @@
+"""Every process of a run, also one that left its group, its parent and its environment behind.
+
+The runner is the subreaper of its agent: an orphan becomes a child of the runner, so that whatever
+an agent started is found below the runner, and nothing of it stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import time
+
+from .files import marked
+
+PR_SET_CHILD_SUBREAPER = 36
+#: How long what is left is killed again and again.
+SWEEP_SECONDS = 20.0
+#: The kernel's list of children may miss one that has just come.
+EMPTY_LOOKS = 3
+
+
+def adopt_orphans() -> None:
+    """From now on every orphan below this process becomes its child."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def reap_orphans(agent: int) -> None:
+    """Reap the children that have ended; the agent's end is taken in elsewhere."""
+    flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitid(os.P_ALL, 0, flags)) is not None and ended.si_pid != agent:
+            os.waitpid(ended.si_pid, 0)
+
+
+def sweep(group: int, marker: str) -> None:
+    """Nothing stays behind: the group, and whatever is below this process or has the run's mark.
+
+    What loses its parent becomes a child of this process, so children alone are killed, without
+    a pause: the next one may have started the one after it already.
+    """
+    send(signal.SIGKILL, group=group)
+    reap_orphans(group)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps
+    give_up, empty = time.monotonic() + SWEEP_SECONDS, 0
+    while empty < EMPTY_LOOKS and time.monotonic() < give_up:
+        left = children() or marked(marker)
+        for pid in left:
+            send(signal.SIGKILL, pid)
+        empty = 0 if left else empty + 1
+
+
+def send(number: int, pid: int = 0, group: int = 0) -> None:
+    """A signal for a process or a group, if it is there."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if pid:
+            os.kill(pid, number)
+        else:
+            os.killpg(group, number)
+
+
+def children() -> list[int]:
+    """The children of this process, youngest first, without runners.
+
+    An attempt that adds a task in direct mode starts a runner, which owns an attempt of its own.
+    """
+    own = _words(os.getpid())
+    return [pid for pid in reversed(_children()) if _words(pid) != own]
+
+
+def _children() -> list[int]:
+    """All children; what the kernel lists at once is quicker than what is started meanwhile."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
+            return [int(pid) for pid in file.read().split()]
+    except FileNotFoundError:  # a kernel without this file
+        return [int(name) for name in os.listdir("/proc") if name.isdigit() and _is_child(name)]
+
+
+def _is_child(name: str) -> bool:
+    with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[1]) == os.getpid()
+    return False
+
+
+def _words(pid: int) -> list[bytes]:
+    """The command line of a process without its program, as far as all runners have it."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().split(b"\0")[1:5]
+    except OSError:
+        return []
