@@ -25,6 +25,7 @@ from fairlane.app.shared_queue import SharedQueue
 from fairlane.cli.main import run
 from fairlane.clock import SystemClock
 from fairlane.http.app import Bound, Served
+from fairlane.http.identity import Secrets
 
 OURS = str(Path(fairlane.__file__).parent) + os.sep
 #: Functions between which a cycle, and an exit, are followed; each must run.
@@ -121,7 +122,7 @@ def leases(home: Path) -> set[tuple[str, str]]:
 
 async def _lease(home: Path, trace: Trace) -> None:
     queue = SharedQueue(lambda: open_context(home))
-    served = Served(queue, home, TOKEN, SystemClock().now, Bound("127.0.0.1", PORT))
+    served = Served(queue, home, Secrets(TOKEN, TOKEN), SystemClock().now, Bound("127.0.0.1", PORT))
     messages: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue()
     up = asyncio.Event()
 

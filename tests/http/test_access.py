@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from fairlane.http.identity import lease_token, who_shows
+from fairlane.http.identity import Secrets, who_shows
+from fairlane.service.home.setup import attempt_key, lease_token
 from tests.http.served import ENV, Reply, Server, fairlane, serving
 
 
@@ -100,9 +101,13 @@ def test_after_its_end_it_adds_nothing(server: Server, lease: str, badge: str):
 def test_a_token_of_another_home_or_lease_is_nobody(server: Server, lease: str):
     other = lease_token("x" * 43, lease)
     assert server.call("GET", "/api/v1/tasks/own", token=other).status == 401
-    swapped = "L999." + lease_token(server.token, lease).rpartition(".")[2]
+    by_owner = lease_token(server.token, lease)
+    assert server.call("GET", "/api/v1/tasks/own", token=by_owner).status == 401
+    own = lease_token(attempt_key(server.home), lease)
+    assert server.call("GET", "/api/v1/tasks/own", token=own).status != 401
+    swapped = "L999." + own.rpartition(".")[2]
     assert server.call("GET", "/api/v1/tasks/own", token=swapped).status == 401
-    assert who_shows("x" * 43, other).lease == lease
+    assert who_shows(Secrets("y" * 43, "x" * 43), other).lease == lease
 
 
 def cookie_from(reply: Reply) -> str:
@@ -191,6 +196,23 @@ def test_a_restart_logs_nobody_out(tmp_path):
     gone = fairlane(tmp_path, "link")
     assert gone.returncode == 75
     assert "nobody serves this home folder" in gone.stderr
+
+
+@pytest.mark.slow
+def test_a_new_token_of_the_owner_leaves_running_agents_alone(tmp_path):
+    with serving(tmp_path) as server:
+        server.ask("POST", "/tasks", {"tasks": [{"id": "own", "prompt": "x"}]})
+        lease = server.ask("POST", "/leases", {"limit": 1, "worker": "box1"})["leases"][0]["lease"]
+        badge = server.ask("POST", f"/leases/{lease}/token")["token"]
+        assert (tmp_path / "attempts.key").stat().st_mode & 0o077 == 0
+        old = server.token
+        server.stop()
+        (tmp_path / "token").unlink()
+        server.start()
+        assert server.token != old
+        assert server.call("GET", "/api/v1/status", token=old).status == 401
+        beat = server.call("POST", f"/api/v1/leases/{lease}/heartbeat", token=badge)
+        assert beat.document["status"] == "running"
 
 
 @pytest.mark.slow

@@ -99,15 +99,21 @@ def is_url(home: object) -> bool:
 
 
 def open_remote(url: str, token: str | None = None, home: Path | None = None) -> Remote:
-    """A server elsewhere. Without a token: `FAIRLANE_TOKEN`, on this machine the home folder's."""
+    """A server elsewhere. Without a token: `FAIRLANE_TOKEN`, on this machine the home folder's.
+
+    Inside an attempt the home folder gives the token of that attempt, not the owner's.
+    """
     from fairlane.client.remote import Remote
     from fairlane.client.wire import Address, is_loopback
 
     token = token or os.environ.get("FAIRLANE_TOKEN")
     if not token and is_loopback(Address.of(url).host):
-        from fairlane.service.home.setup import known_token
+        from fairlane.service.home.setup import attempt_key, known_token, lease_token
 
-        token = known_token((home or default_home()).absolute())
+        folder, lease = (home or default_home()).absolute(), own_lease()
+        token = known_token(folder)
+        if token and lease:
+            token = lease_token(attempt_key(folder), lease)
     return Remote(url, token or None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -196,4 +197,13 @@ def _time(text: str) -> Instant:
 
 def takes_call(command: Callable[Concatenate[Call, _P], _R]) -> Callable[_P, _R]:
     """Give a command the five options, and the call as its first argument."""
-    return common(click.make_pass_decorator(Call, ensure=True)(command))
+
+    @wraps(command)
+    def checked(call: Call, /, *arguments: _P.args, **options: _P.kwargs) -> _R:
+        if "FAIRLANE_LEASE" in os.environ:
+            from fairlane.cli.inside import refuse_inside
+
+            refuse_inside(click.get_current_context())
+        return command(call, *arguments, **options)
+
+    return common(click.make_pass_decorator(Call, ensure=True)(checked))

@@ -42,9 +42,15 @@ class Served:
     """What is served where; `mount` adds what this package does not know."""
 
     def __init__(
-        self, queue: SharedQueue, home: Path, token: str, now: Callable[[], Instant], bound: Bound
+        self,
+        queue: SharedQueue,
+        home: Path,
+        known: identity.Secrets,
+        now: Callable[[], Instant],
+        bound: Bound,
     ) -> None:
-        self.queue, self._token = queue, token
+        self.queue = queue
+        self._known = known
         self.streams = Streams(queue)
         self.sessions = Sessions(home, now)
         self._login = Login(self.sessions, f"fairlane-{bound.port}", bound.secure)
@@ -62,7 +68,7 @@ class Served:
         self._routes = self._all_routes()
         self._lifespan = Router(lifespan=self._serve)
         allowed = AllowedHosts(bound.host, bound.port, bound.names)
-        guard = Guard(self._front, token, allowed, self.sessions, self._login.cookie)
+        guard = Guard(self._front, self._known, allowed, self.sessions, self._login.cookie)
         #: What a server runs.
         self.app: ASGIApp = self._metrics.counting(guard)
 
@@ -98,7 +104,7 @@ class Served:
         async def give_token(call: Call) -> Answer:
             identity.refuse_attempts(call.scope)
             lease = call.parameters["lease"]
-            return answer(await identity.give_token(self.queue, self._token, lease))
+            return answer(await identity.give_token(self.queue, self._known.attempt_key, lease))
 
         async def give_link(call: Call) -> Answer:
             identity.refuse_attempts(call.scope)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairlane.clock import SYSTEM
-from fairlane.http.identity import GUEST, NOBODY, Who, who_shows
+from fairlane.http.identity import GUEST, NOBODY, Secrets, Who, who_shows
 from fairlane.http.messages import BODY_BYTES_MAX, HttpError, cookie_of, header, refusal
 from fairlane.http.sessions import Sessions
 
@@ -34,9 +34,9 @@ class Guard:
     """Host, Origin, token or cookie, size and speed; then the application."""
 
     def __init__(
-        self, app: ASGIApp, token: str, allowed: AllowedHosts, sessions: Sessions, cookie: str
+        self, app: ASGIApp, known: Secrets, allowed: AllowedHosts, sessions: Sessions, cookie: str
     ) -> None:
-        self._app, self._token = app, token
+        self._app, self._known = app, known
         self._allowed, self._sessions, self._cookie = allowed, sessions, cookie
         self._guesses: list[float] = []
         self._waiting = 0
@@ -67,10 +67,10 @@ class Guard:
         shown = header(scope, b"authorization")
         if path in OPEN:
             return NOBODY
-        _refuse_in_query(scope, self._token)
+        _refuse_in_query(scope, self._known.token)
         if shown:
             scheme, _, rest = shown.decode("latin-1").partition(" ")
-            who = who_shows(self._token, rest.strip()) if scheme.lower() == "bearer" else NOBODY
+            who = who_shows(self._known, rest.strip()) if scheme.lower() == "bearer" else NOBODY
         elif self._sessions.is_good(cookie_of(scope, self._cookie)):
             _refuse_cross_site(scope)
             return GUEST

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from starlette.types import Scope
@@ -17,6 +16,7 @@ from fairlane.model.documents.admin import LeaseTokenAnswer
 from fairlane.model.errors import NotFound, Refused
 from fairlane.model.task import Attempt
 from fairlane.service.attempt_rights import not_for_attempts
+from fairlane.service.home.setup import attempt_key, home_token, lease_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,30 +30,37 @@ class Who:
 OWNER, GUEST, NOBODY = Who("owner"), Who("guest"), Who("nobody")
 
 
-def lease_token(home_token: str, lease: str) -> str:
-    """The token of an attempt: its lease, and a proof that this server gave it out."""
-    proof = hmac.new(home_token.encode(), b"lease:" + lease.encode(), hashlib.sha256).digest()
-    return f"{lease}.{urlsafe_b64encode(proof).decode().rstrip('=')}"
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What callers prove that they know."""
+
+    token: str = field(repr=False)  # the owner's
+    attempt_key: str = field(repr=False)  # makes the tokens of attempts
+
+    @classmethod
+    def of(cls, home: Path) -> Secrets:
+        """Those of a home folder, made if there are none."""
+        return cls(home_token(home), attempt_key(home))
 
 
-def who_shows(home_token: str, shown: str) -> Who:
+def who_shows(known: Secrets, shown: str) -> Who:
     """Whose token this is; the time it takes does not tell how much of it was right."""
     token = shown.encode("utf-8", "replace")
-    if hmac.compare_digest(token, home_token.encode()):
+    if hmac.compare_digest(token, known.token.encode()):
         return OWNER
     lease, dot, _ = shown.rpartition(".")
-    if dot and lease and hmac.compare_digest(token, lease_token(home_token, lease).encode()):
+    if dot and hmac.compare_digest(token, lease_token(known.attempt_key, lease).encode()):
         return Who("attempt", lease)
     return NOBODY
 
 
-async def give_token(queue: SharedQueue, home_token: str, lease: str) -> LeaseTokenAnswer:
+async def give_token(queue: SharedQueue, key: str, lease: str) -> LeaseTokenAnswer:
     """A token for the holder of this attempt."""
     attempt: Attempt = await queue.read(lambda context: _attempt(context, lease))
     if attempt.ended_at is not None:
         message = f"lease {lease} of {attempt.task} has ended ({attempt.outcome})"
         raise Refused(message, "A lease ends once; take a new one.", code="lease_ended")
-    return {"schema": "fairlane/1", "lease": lease, "token": lease_token(home_token, lease)}
+    return {"schema": "fairlane/1", "lease": lease, "token": lease_token(key, lease)}
 
 
 async def ask_as(

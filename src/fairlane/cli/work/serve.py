@@ -156,20 +156,20 @@ def serve(call: Call, wanted: Wanted, started: Callable[[str, str], None]) -> No
     from fairlane.app.shared_queue import SharedQueue
     from fairlane.http import server
     from fairlane.http.app import Bound, Served
+    from fairlane.http.identity import Secrets
     from fairlane.http.sessions import write_private
-    from fairlane.service.home.setup import home_token
 
     context = open_context(call.home, call.db, call.clock)
     try:
         context.store.verify(fully=wanted.daemon is None)  # a daemon has just done it
     finally:
         context.store.close()  # settings are read, the store is whole
-    token = home_token(context.home)
+    known = Secrets.of(context.home)
     socket = server.bind(wanted.host, wanted.port)
     port = socket.getsockname()[1]
     bound = Bound(wanted.host, port, wanted.tls is not None, wanted.names)
     queue = SharedQueue(lambda: open_context(call.home, call.db, call.clock))
-    served = Served(queue, context.home, token, context.now, bound)
+    served = Served(queue, context.home, known, context.now, bound)
     _mount(served, wanted.page)
     url = f"{'https' if bound.secure else 'http'}://{_shown(wanted.host)}:{port}"
 

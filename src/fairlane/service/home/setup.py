@@ -57,7 +57,7 @@ def _write(path: Path, text: str) -> bool:
     return True
 
 
-TOKEN_FILE = "token"
+TOKEN_FILE, KEY_FILE = "token", "attempts.key"
 #: Random bytes of a token.
 BYTES = 32
 
@@ -66,6 +66,21 @@ def home_token(home: Path) -> str:
     """The token of a home folder, made if there is none; one that others can read is refused."""
     _write(home / TOKEN_FILE, secrets.token_urlsafe(BYTES) + "\n")
     return _read(home / TOKEN_FILE)
+
+
+def attempt_key(home: Path) -> str:
+    """The secret that makes the tokens of attempts; a new owner's token leaves these alone."""
+    _write(home / KEY_FILE, secrets.token_urlsafe(BYTES) + "\n")
+    return _read(home / KEY_FILE)
+
+
+def lease_token(key: str, lease: str) -> str:
+    """The token of an attempt: its lease, and a proof that this home gave it out."""
+    import hmac
+    from base64 import urlsafe_b64encode
+
+    proof = hmac.digest(key.encode(), b"lease:" + lease.encode(), "sha256")
+    return f"{lease}.{urlsafe_b64encode(proof).decode().rstrip('=')}"
 
 
 def known_token(home: Path) -> str | None:
