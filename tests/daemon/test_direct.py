@@ -88,7 +88,7 @@ def test_without_a_daemon_a_failure_is_tried_again_until_it_parks(world: World) 
 
 
 def test_a_child_that_an_attempt_starts_directly_is_not_swept_with_it(world: World) -> None:
-    world.policy(DIRECT)
+    world.policy(DIRECT + "attempt.may_add.command = true\n")
     child = world.marking("child", 1.0)["command"]
     words = [sys.executable, "-m", "fairlane", "add", "--id", "child", "--agent", "shell", "--"]
     add(world, {"id": "a", "command": [*words, *child]})
