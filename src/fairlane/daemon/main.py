@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from fairlane.clock import Waker
 from fairlane.daemon.notices import Notices
+from fairlane.daemon.open_files import OpenFiles
 from fairlane.daemon.signals import signals_taken
 from fairlane.daemon.sources import Sources, Spawn, in_thread
 from fairlane.daemon.trouble import Trouble
@@ -60,7 +61,7 @@ class Daemon:
         self._port, self.attempts = host.port, Supervisor(host)
         self._notices = Notices(context, say, threads(1, "notify"))
         self._sources = Sources(context, say, self.attempts.waker, what, spawn)
-        self._trouble = Trouble(say, context.clock)
+        self._trouble, self._files = Trouble(say, context.clock), OpenFiles(context, say)
         self._signals = Waker()
         self.stopping = ""  # why it ends: "leave" the agents, or "stop" them
         self.plan: Plan | None = None
@@ -97,15 +98,11 @@ class Daemon:
     # The loop
 
     def _begin(self) -> None:
+        self._files.fit(self.policy)
         self._port.present()
         recovered = self.attempts.recover()
-        for word, tasks in (
-            ("adopted", recovered.adopted),
-            ("ended meanwhile", recovered.ended),
-            ("lost", recovered.lost),
-        ):
-            if tasks:
-                self.say(f"{word}: {', '.join(tasks)}")
+        for line in recovered.lines():
+            self.say(line)
         self._sources.begin()
         end = self._clock.monotonic() + SOURCES_SECONDS
         while self._what == "run" and self._sources.reading and self._clock.monotonic() < end:
@@ -150,6 +147,7 @@ class Daemon:
             return
         if policy is not self.policy:
             self.policy, self._dirty = policy, True
+            self._files.fit(self.policy)
             self._port.present()
 
     def _schedule(self, options: RunOptions) -> None:
@@ -159,7 +157,8 @@ class Daemon:
         if not due:
             return
         self._planned_at = self.context.now()
-        leased = self._port.lease(limit=options.limit)  # durable before anything starts
+        most = self._files.most(options.limit, self.attempts.count)
+        leased = self._port.lease(limit=most)  # durable before anything starts
         self.plan = leased.plan
         self.attempts.launch(leased.documents, self.policy.capacity.spawn_delay / SECOND)
         self._note_empty(leased.plan)

@@ -22,6 +22,11 @@ class Recovered:
     ended: tuple[str, ...] = ()  # tasks whose attempt ended meanwhile
     lost: tuple[str, ...] = ()  # tasks whose attempt is gone without a result
 
+    def lines(self) -> list[str]:
+        """For the log; what there is none of is left out."""
+        named = {"adopted": self.adopted, "ended meanwhile": self.ended, "lost": self.lost}
+        return [f"{word}: {', '.join(tasks)}" for word, tasks in named.items() if tasks]
+
 
 def adopt_new(host: Host, running: RunningAttempts) -> None:
     """Watch attempts that a command started itself.

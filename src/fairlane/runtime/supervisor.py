@@ -49,6 +49,11 @@ class Supervisor:
         """Whether any attempt runs or is being launched."""
         return bool(self.running.attempts or self._unwatched) or self._launcher.busy
 
+    @property
+    def count(self) -> int:
+        """How many attempts run or are being launched."""
+        return len({*self.running.attempts, *self._unwatched, *self._launcher.waiting})
+
     def waitables(self) -> list[Waitable]:
         """What becomes ready when there is something to do."""
         return [self.waker, *self.running.waitables()]

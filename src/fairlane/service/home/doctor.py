@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane.clock import Clock
-from fairlane.engine.context import Context, is_here
+from fairlane.engine.context import Context, is_here, slots_of
 from fairlane.engine.liveness import state_of
 from fairlane.executors.base import Ended, Running
 from fairlane.model.errors import FairlaneError
@@ -18,7 +18,8 @@ from fairlane.model.names import SCHEMA
 from fairlane.model.project import Project, WorkerRow
 from fairlane.model.task import Attempt
 from fairlane.policy import load
-from fairlane.service.home import old_home, troubles, upkeep
+from fairlane.policy.policy import Policy
+from fairlane.service.home import limits, old_home, troubles, upkeep
 from fairlane.service.home.setup import POLICY_FILE, installed
 from fairlane.settings import FILE, Settings
 from fairlane.store.base import Reading
@@ -65,6 +66,7 @@ def examine(
     findings += _policy(home / POLICY_FILE)
     findings += _start(home, settings, daemon)
     findings += _disk(home)
+    findings += _open_files(home, settings) if daemon is None else []
     findings += _store(home, db or settings.store.url or default_url, settings, clock, daemon)
     return {
         "schema": SCHEMA,
@@ -134,6 +136,17 @@ def _disk(home: Path) -> Iterator[Finding]:
         yield Finding(WRONG, "disk", text, "Free some space: nothing can be written soon.")
     else:
         yield Finding(NOTE if free < DISK_BYTES_LOW else FINE, "disk", text)
+
+
+def _open_files(home: Path, settings: Settings) -> Iterator[Finding]:
+    """Whether a daemon that is started here could watch all its agents; one that runs says so."""
+    try:
+        slots = slots_of(settings, Policy.load(home / POLICY_FILE))
+    except FairlaneError:  # another finding says what is wrong
+        return
+    files = limits.files_for(slots)
+    if files is not None:
+        yield Finding(WRONG, "open_files", files.message(slots), limits.HINT)
 
 
 def _store(
