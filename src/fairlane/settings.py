@@ -42,7 +42,7 @@ LOG_BYTES_MAX = 64 * 1024 * 1024
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 PERMISSIONS = ("read", "edit", "full")
-MODES = ("worktree", "pool", "shared")
+MODES = ("worktree", "pool", "shared", "clone")
 COMMITS = ("rest", "none")
 LEVELS = ("debug", "info", "warning", "error")
 NOTICES = ("parked", "budget_warning", "cooldown", "group_done", "queue_empty")

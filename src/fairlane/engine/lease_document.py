@@ -100,6 +100,7 @@ def _document(
         "baseline": _baseline(lease, session),
         "workspaces": None if project.workspaces is None else list(project.workspaces),
         "pr": list(project.pr),
+        "hooks": project.hooks,
         "problem": problem,
     }
 

@@ -43,6 +43,7 @@ class Project:
     agent: str | None = None
     template: str | None = None
     pr: tuple[str, ...] = ()  # the command that opens a pull request from a branch
+    hooks: str = "ours"  # whose git hooks run when Fairlane calls git: none (ours), or repo
 
     tokens: int = 0  # used in the share window; in a snapshot with what is in flight, else without
     starts: int = 0  # in the share window

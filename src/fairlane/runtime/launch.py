@@ -224,6 +224,7 @@ def project_of(lease: LocalLeaseDocument) -> Project:
         workspaces=None if names is None else tuple(names),
         repo=lease["repo"],
         pr=tuple(lease["pr"]),
+        hooks=lease["hooks"],
     )
 
 

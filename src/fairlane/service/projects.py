@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlane import workspaces
 from fairlane.engine.context import Context
 from fairlane.intake.routing import DEFAULT_PROJECT
 from fairlane.model.errors import Invalid, NotFound, Refused, did_you_mean
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 ARCHIVED = "archived"
 STATUSES = ("active", "paused", ARCHIVED)
+#: Whose git hooks run in Fairlane's calls of git: none of the repository's, or its own.
+HOOKS = ("ours", "repo")
 WEIGHT_MAX = 10**6
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _OVER = (Status.DONE, Status.CANCELED)
@@ -176,6 +179,7 @@ class _View:
             "agent": project.agent,
             "template": project.template,
             "workspaces": None if project.workspaces is None else list(project.workspaces),
+            "hooks": project.hooks,
             "budgets": Policy.budget_rows(project.budgets),
             "tasks": counts(tasks),
             "tokens": counted(Tokens(*booked.tokens), self._count),
@@ -206,6 +210,8 @@ def _changed(
 
 def _put(context: Context, tx: Writing, project: Project, kind: str, keys: list[str]) -> None:
     tx.put(project)
+    if project.repo and "repo" in keys:
+        workspaces.forget(context.home, Path(project.repo))
     note(context, tx, kind, project=project.name, keys=keys)
 
 
@@ -237,5 +243,6 @@ _READERS: dict[str, Reader[object]] = {
     "agent": name,
     "template": name,
     "workspaces": names,
+    "hooks": choice(HOOKS),
 }
 _EMPTY = {key: getattr(Project(""), key) for key in (*_READERS, "budgets")}

@@ -1,9 +1,11 @@
-"""Where it works: worktrees, pools, the repository itself; never two attempts in one folder."""
+"""Where it works: worktrees, clones, pools, the repository; never two attempts in one folder."""
 
 from __future__ import annotations
 
-from fairlane.workspaces.finish import Leftover, clean, finish, leftovers
-from fairlane.workspaces.place import SHARED, Place, is_shared, path_of, prepare
+from fairlane.workspaces.finish import finish
+from fairlane.workspaces.leftovers import Leftover, clean, leftovers
+from fairlane.workspaces.place import SHARED, Place, is_shared, mode_for, path_of, prepare
+from fairlane.workspaces.repository import forget
 
 __all__ = [
     "SHARED",
@@ -11,8 +13,10 @@ __all__ = [
     "Place",
     "clean",
     "finish",
+    "forget",
     "is_shared",
     "leftovers",
+    "mode_for",
     "path_of",
     "prepare",
 ]

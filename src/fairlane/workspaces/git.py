@@ -1,28 +1,37 @@
-"""Git: argument vectors with a time limit, without the programs that a repository names."""
+"""Git: the one place that calls it, with our own configuration and a time limit."""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
 import os
+import signal
 import stat
 import subprocess
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
+from fairlane.clock import poll
 from fairlane.model.errors import MISSING, Refused, Shortage, shortage_in
 from fairlane.model.record import dataclass
 
 Setting = tuple[str, str]
 
-#: Settings of every call: no hook, no monitor, no signature, nothing in the background.
+#: No call may hang a cycle.
+SECONDS_MAX = 120
+#: How long one change of a repository waits for another.
+LOCK_SECONDS_MAX = 300
+#: Settings of every call; they win over all files, also the user's.
 _ALWAYS: tuple[Setting, ...] = (
-    ("core.hooksPath", os.devnull),
     ("core.fsmonitor", "false"),
     ("core.pager", "cat"),
+    ("core.alternateRefsCommand", "true"),
+    ("core.protectHFS", "true"),
+    ("core.protectNTFS", "true"),
     ("commit.gpgSign", "false"),
+    ("tag.gpgSign", "false"),
     ("merge.verifySignatures", "false"),
     ("merge.autoStash", "false"),
     ("gpg.program", "false"),
@@ -32,10 +41,13 @@ _ALWAYS: tuple[Setting, ...] = (
     ("gpg.ssh.defaultKeyCommand", ""),
     ("status.submoduleSummary", "false"),
     ("submodule.recurse", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("rerere.enabled", "false"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
 )
-#: The environment of every call: no prompts, no network.
+_NO_HOOKS = ("core.hooksPath", os.devnull)
+#: The environment of every call: no prompts, no network, no replaced objects.
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_EDITOR": "true",
@@ -43,84 +55,12 @@ _ENVIRONMENT = {
     "GIT_PAGER": "cat",
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": os.devnull,
     "LC_ALL": "C",
 }
-#: Whose settings an agent can write.
-_SCOPES_OF_AGENTS = ("local", "worktree")
-#: Settings that name programs, by their first and last word, and their replacements.
-_PROGRAMS = {
-    ("core", "askpass"): "",
-    ("core", "gitproxy"): "",
-    ("core", "sshcommand"): "",
-    ("credential", "helper"): "",
-    ("diff", "command"): "",
-    ("diff", "external"): "",
-    ("diff", "textconv"): "",
-    ("filter", "clean"): "",
-    ("filter", "process"): "",
-    ("filter", "smudge"): "",
-    ("hook", "command"): "true",
-    ("lfs", "clean"): "",
-    ("lfs", "path"): "",
-    ("lfs", "smudge"): "",
-    ("lfs", "standalonetransferagent"): "",
-    ("merge", "driver"): "false",  # that is a conflict; an empty one would drop a side
-}
-
-
-def environment(settings: Iterable[Setting] = ()) -> dict[str, str]:
-    """The environment of a call of git, with more settings that win over all files."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env |= _ENVIRONMENT
-    pairs = [*_ALWAYS, *settings]
-    for number, (name, value) in enumerate(pairs):
-        env |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return env | {"GIT_CONFIG_COUNT": str(len(pairs))}
-
-
-def without_programs(listing: str) -> list[Setting]:
-    """What puts the user's own programs, or none, in the place of those that a repository names.
-
-    The listing is that of `git config --list --show-scope -z`.
-    """
-    of_user: dict[str, list[str]] = defaultdict(list)
-    of_agents: dict[str, str] = {}
-    fields = listing.split("\0")
-    for scope, line in zip(fields[::2], fields[1::2], strict=False):
-        name, _, value = line.partition("\n")
-        if scope not in _SCOPES_OF_AGENTS:
-            of_user[name].append(value)
-        elif (stand_in := _PROGRAMS.get(_first_and_last(name))) is not None:
-            of_agents[name] = stand_in
-    overrides = []
-    for name, stand_in in of_agents.items():
-        overrides += [(name, stand_in), *((name, value) for value in of_user[name])]
-    hooks = {_all_but_last(key) for key in (*of_agents, *of_user) if key.startswith("hook.")}
-    return (
-        overrides + _required(of_agents, of_user) + [(f"{key}.enabled", "false") for key in hooks]
-    )
-
-
-def _required(of_agents: Iterable[str], of_user: dict[str, list[str]]) -> list[Setting]:
-    """A filter that does not run fails: without it, git would store a file as it must not be."""
-    filters = [key for key in of_agents if key.startswith("filter.")]
-    return [(f"{_all_but_last(key)}.required", "true") for key in filters if not of_user[key]]
-
-
-def _first_and_last(name: str) -> tuple[str, str]:
-    return name.partition(".")[0], name.rpartition(".")[2]
-
-
-def _all_but_last(name: str) -> str:
-    return name.rpartition(".")[0]
-
-
-#: No call may hang a cycle.
-SECONDS_MAX = 120
 #: Who commits where the repository names nobody.
 _NOBODY = (("user.name", "Fairlane"), ("user.email", "fairlane@localhost"))
-#: Calls that may run a filter or a driver; the others read names and references only.
-_WITH_FILES = frozenset({"add", "checkout", "commit", "merge", "merge-tree", "status", "worktree"})
 
 
 class GitError(Refused):
@@ -131,11 +71,53 @@ class GitError(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """A work tree with its git folders: git looks for neither, whatever lies in the tree."""
+    """A work tree with its git folders: git looks for neither, whatever lies in the tree.
+
+    Git sees `ours` in place of `common`: the same objects and references with a configuration
+    that Fairlane wrote (`repository.py`).
+    """
 
     path: Path
     own: Path  # what belongs to this work tree alone
     common: Path  # what all work trees of the repository share
+    ours: Path
+    hooks: bool = False  # whether the user allows the repository's own hooks
+    settings: tuple[Setting, ...] = ()  # that hold in this work tree alone
+
+    def with_tree(self, path: Path, own: Path, settings: Iterable[Setting] = ()) -> Checkout:
+        """Another work tree of the same repository."""
+        return replace(self, path=path, own=own, settings=tuple(settings))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Which work tree, git folder and configuration every git below sees."""
+        settings = environment((*self.settings, *(() if self.hooks else (_NO_HOOKS,))))
+        places = {"GIT_DIR": self.own, "GIT_WORK_TREE": self.path, "GIT_COMMON_DIR": self.ours}
+        return settings | {name: str(path) for name, path in places.items()}
+
+    @property
+    def environment_of_user(self) -> dict[str, str]:
+        """The same for a command that the user wrote: it may use the network and ask programs."""
+        env = self.environment
+        return {name: env[name] for name in env if name not in _ENVIRONMENT} | {
+            name: os.environ[name] for name in ("LC_ALL",) if name in os.environ
+        }
+
+
+def environment(settings: Iterable[Setting] = ()) -> dict[str, str]:
+    """The environment of a call of git, with more settings that win over all files."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return with_settings(env | _ENVIRONMENT, (*_ALWAYS, *settings))
+
+
+def with_settings(env: dict[str, str], settings: Iterable[Setting]) -> dict[str, str]:
+    """An environment with more settings."""
+    number = int(env.get("GIT_CONFIG_COUNT", "0"))
+    env = dict(env)
+    for name, value in settings:
+        env |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+        number += 1
+    return env | {"GIT_CONFIG_COUNT": str(number)}
 
 
 def run(at: Checkout, *words: str, settings: Iterable[Setting] = ()) -> str:
@@ -146,62 +128,26 @@ def run(at: Checkout, *words: str, settings: Iterable[Setting] = ()) -> str:
 def call(
     at: Checkout, *words: str, code_ok: tuple[int, ...] = (0,), settings: Iterable[Setting] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """One call of git in a checkout, without the programs that its configuration names."""
-    more = [*settings, *(programs_off(at) if words[0] in _WITH_FILES else ())]
-    done = _run(at.path, words, environment(more) | _places(at), code_ok)
+    """One call of git in a checkout."""
+    done = execute(at.path, words, with_settings(at.environment, settings), code_ok)
     out, err = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
     return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
 
-def programs_off(at: Checkout) -> list[Setting]:
-    """Settings that take back the programs that this checkout's configuration names."""
-    words = ("config", "--list", "--show-scope", "-z")
-    return without_programs(os.fsdecode(_run(at.path, words, environment() | _places(at)).stdout))
-
-
 def names(at: Checkout, *words: str) -> list[str]:
     """What git prints with `-z`, exactly."""
-    done = _run(at.path, words, environment() | _places(at))
+    done = execute(at.path, words, at.environment)
     return [name for name in os.fsdecode(done.stdout).split("\0") if name]
 
 
-def shown(name: str) -> str:
-    """A name out of a repository, fit for a message."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)
-
-
-def discover(folder: Path) -> Checkout | None:
-    """The checkout in which a folder of the user's lies; None: in no repository."""
-    if not folder.is_dir():
-        return None
-    words = ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir")
-    done = _run(folder, words, environment(), (0, 128))
-    if done.returncode:
-        return None
-    lines = os.fsdecode(done.stdout).splitlines()
-    if len(lines) != 3:
-        raise GitError(f"{folder} has a configuration that git cannot be asked about")
-    top, own, common = lines
-    at = Checkout(Path(top).resolve(), Path(own).resolve(), (folder / common).resolve())
-    if at.own == at.path / ".git" and at.common != at.own:  # only worktrees share a folder
-        hint = f"Look at {at.own / 'commondir'}: git never writes it there."
-        raise GitError(f"{at.own} leads into another repository: {at.common}", hint)
-    return at
-
-
-def _places(at: Checkout) -> dict[str, str]:
-    places = {"GIT_DIR": at.own, "GIT_WORK_TREE": at.path, "GIT_COMMON_DIR": at.common}
-    return {name: str(path) for name, path in places.items()}
-
-
-def _run(
-    folder: Path, words: tuple[str, ...], env: dict[str, str], code_ok: tuple[int, ...] = (0,)
-) -> subprocess.CompletedProcess[bytes]:
+def execute(
+    folder: Path, words: tuple[str, ...], env: dict[str, str], code_ok: tuple[int, ...] = (0,),
+    given: bytes = b"",
+) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
+    """One call of git, with what it gets as standard input; `Refused` where it fails."""
+    what = f"git {' '.join(words[:2])} in {folder}"
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, env=env, check=False,
-            timeout=SECONDS_MAX, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        done = _limited(["git", "-C", str(folder), *words], env, given)
     except FileNotFoundError as error:
         raise GitError("git is not installed", "Install git, or take `repo` off.") from error
     except OSError as error:
@@ -212,12 +158,28 @@ def _run(
         raise GitError(f"git {words[0]} took over {SECONDS_MAX}s in {folder}") from error
     if done.returncode not in code_ok:
         text = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace")
-        what = f"git {' '.join(words[:2])} in {folder}"
         if missing := shortage_in(text):
             raise Shortage(f"{what}: {missing}")
         last = (text.splitlines() or ["failed"])[-1]
         raise GitError(f"{what}: {last}", _hint(last))
     return done
+
+
+def _limited(
+    argv: list[str], env: dict[str, str], given: bytes
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a program; at the time limit, whatever it started ends with it."""
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            out, err = process.communicate(given, timeout=SECONDS_MAX)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
 def _hint(said: str) -> str:
@@ -227,8 +189,8 @@ def _hint(said: str) -> str:
             "Filters of a repository's own configuration do not run, agents can write there:"
             " `git config --global filter.NAME.clean COMMAND` (and smudge, process) allows one."
         )
-    if "promisor" in said:
-        return "Nothing is fetched for a task: `git fetch --refetch` gets what the clone left out."
+    if "promisor" in said or "unable to read sha1 file" in said:
+        return "Nothing is fetched for a task: `git fetch --refetch` gets what a clone left out."
     return ""
 
 
@@ -242,12 +204,6 @@ def commit_of(at: Checkout, name: str) -> str | None:
     """The commit of a name."""
     words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     return call(at, *words, code_ok=(0, 1, 128)).stdout.strip() or None
-
-
-def is_dirty(at: Checkout) -> bool:
-    """Whether anything is not committed; what is ignored, and inside submodules, does not count."""
-    words = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty")
-    return bool(run(at, "status", *words))
 
 
 def is_ancestor(at: Checkout, older: str, newer: str) -> bool:
@@ -268,74 +224,32 @@ def configured(at: Checkout, name: str) -> str | None:
 
 
 @contextmanager
-def one_at_a_time(home: Path, repo: Path) -> Iterator[None]:
+def one_at_a_time(home: Path, repo: Checkout) -> Iterator[None]:
     """Changes of a repository's branches and worktrees take turns."""
     folder = home / "locks"
     folder.mkdir(mode=0o700, exist_ok=True)
-    name = hashlib.sha256(str(repo).encode()).hexdigest()[:16]
+    path = folder / f"{hashlib.sha256(str(repo.common).encode()).hexdigest()[:16]}.lock"
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        lock = os.open(folder / f"{name}.lock", flags, 0o600)
+        lock = os.open(path, flags, 0o600)
     except OSError as error:
         if error.errno in MISSING:
             raise
-        raise GitError(f"{folder / name}.lock cannot be used: {error.strerror}") from error
+        raise GitError(f"{path} cannot be used: {error.strerror}") from error
     try:
         if not stat.S_ISREG(os.fstat(lock).st_mode):
-            raise GitError(f"{folder / name}.lock is no regular file", "Remove it.")
-        fcntl.flock(lock, fcntl.LOCK_EX)
+            raise GitError(f"{path} is no regular file", "Remove it.")
+        if not poll(lambda: _has_taken(lock), LOCK_SECONDS_MAX, every=0.02):
+            message = f"another process has held {path} for over {LOCK_SECONDS_MAX}s"
+            raise GitError(message, f"`fuser {path}` names it; `fairlane retry TASK` tries again.")
         yield
     finally:
         os.close(lock)
 
 
-#: The mode by which git stores another repository's commit instead of files.
-_LINK = "160000 "
-
-
-def commit_all(at: Checkout, message: str) -> None:
-    """Commit everything as the repository's user; never look into submodules."""
-    links = links_of(at)
-    others = [f":(exclude,top,literal){link}" for link in links]
-    run(at, "add", "-A", *(["--", ".", *others] if links else []))
-    if links:
-        run(at, "update-index", "--remove", "--", *links)
-    words = ("commit", "--quiet", "--no-verify", "-m", message)
-    run(at, *words, settings=committer(at))
-
-
-def refuse_nested(at: Checkout, base: str | None) -> None:
-    """Repositories that an agent made inside its worktree are named; their files would be lost."""
-    untracked = names(at, "ls-files", "--others", "--exclude-standard", "-z")
-    nested = [name.rstrip("/") for name in untracked if name.endswith("/")]
-    if links := links_of(at):
-        known = _registered(at, base)
-        nested += [name for name in links if name not in known]
-    if nested:
-        more = f" and {len(nested) - 3} more" if len(nested) > 3 else ""
-        listed = ", ".join(map(shown, sorted(nested)[:3]))
-        raise Refused(
-            f"{at.path} has repositories inside that cannot be committed: {listed}{more}",
-            "Move them away or delete their .git, then `fairlane retry TASK`.",
-            "nested",
-        )
-
-
-def links_of(at: Checkout) -> list[str]:
-    """The submodules, and other repositories, that the index names."""
-    return _paths(names(at, "ls-files", "--stage", "-z"))
-
-
-def repositories_in(at: Checkout) -> list[str]:
-    """Those of them that are checked out."""
-    return [link for link in links_of(at) if os.path.lexists(at.path / link / ".git")]
-
-
-def _registered(at: Checkout, base: str | None) -> frozenset[str]:
-    """The submodules of the commit from which the work started."""
-    start = call(at, "merge-base", base or "HEAD", "HEAD", code_ok=(0, 1, 128)).stdout.split()
-    return frozenset(_paths(names(at, "ls-tree", "-r", "-z", start[0])) if start else ())
-
-
-def _paths(lines: list[str]) -> list[str]:
-    return [line.partition("\t")[2] for line in lines if line.startswith(_LINK)]
+def _has_taken(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from fairlane.model.errors import Refused, Shortage
@@ -10,7 +12,8 @@ from fairlane.model.project import Project
 from fairlane.model.record import dataclass
 from fairlane.model.task import Task
 from fairlane.settings import Settings
-from fairlane.workspaces import checkouts, git
+from fairlane.workspaces import checkouts, clone, git, repository, tree, upload
+from fairlane.workspaces.plain_files import NotPlain, line_of
 
 #: What the one workspace is called of a project that works in its repository itself.
 SHARED = "shared"
@@ -24,51 +27,91 @@ class Place:
     repo: git.Checkout | None = None
     branch: str | None = None
     base: str | None = None
+    mode: str = "none"
+    reads: tuple[Path, ...] = ()  # what the agent's git reads outside of the folder
+
+
+def mode_for(settings: Settings, project: Project, sandboxed: bool = False) -> str:
+    """How an attempt works: `none` (no repository), `worktree`, `pool`, `shared` or `clone`.
+
+    Whoever starts an agent in a sandbox asks here first, and passes `sandboxed` on to `prepare`
+    and `finish`: a sandboxed agent works in a clone, because worktrees, pools and the repository
+    itself would need the repository's git folder writable; the latter two are refused.
+    `Place.reads` has the folders that the sandbox must let it read.
+    """
+    if project.repo is None:
+        return "none"
+    mode = settings.workspaces.mode
+    if project.workspaces is not None:
+        mode = "pool"
+    elif mode == "pool":
+        mode = "worktree"  # it names no folders
+    if not sandboxed:
+        return mode
+    if mode in ("pool", "shared"):
+        what = "named workspaces" if mode == "pool" else 'workspaces.mode = "shared"'
+        hint = f"Use a clone for each task, or no sandbox for project {project.name}."
+        message = f"a sandboxed agent of {project.name} cannot work in {what}"
+        raise Refused(message, hint, "sandbox")
+    return "clone"
 
 
 def prepare(
-    home: Path, settings: Settings, project: Project, task: Task, workspace: str | None
+    home: Path,
+    settings: Settings,
+    project: Project,
+    task: Task,
+    workspace: str | None,
+    sandboxed: bool = False,
 ) -> Place:
     """The folder of this attempt: it is what it should be, or the attempt does not start."""
-    place = place_of(home, settings, project, task, workspace)
+    place = place_of(home, settings, project, task, workspace, sandboxed)
     if place.repo is None:
         place.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return place
     if place.branch is None:
         return place
     try:
-        _ready(home, place, place.repo, is_pool=workspace is not None)
+        _ready(home, place, place.repo)
     except Shortage as error:
         raise Shortage(f"no room for {place.path}: {error.message}") from error
     return place
 
 
-def _ready(home: Path, place: Place, repo: git.Checkout, is_pool: bool) -> None:
-    """A worktree of its own, with the task's branch."""
+def _ready(home: Path, place: Place, repo: git.Checkout) -> None:
+    """A work tree of its own, with the task's branch."""
     assert place.branch is not None
-    with git.one_at_a_time(home, repo.path):
-        checkouts.check_records(repo)
-        checkouts.check_branch(repo, place.branch)
+    with git.one_at_a_time(home, repo):
+        if place.mode == "clone":
+            _ready_clone(place, repo)
+            return
         _clear_half_made(place, repo)
-        worktree = (_ready_pool if is_pool else _ready_worktree)(place, repo)
+        worktree = (_ready_pool if place.mode == "pool" else _ready_worktree)(place, repo)
         if (now_on := git.branch_of(worktree)) != place.branch:
             raise git.GitError(f"{place.path} is on {now_on}, not on {place.branch}")
         (worktree.own / "index.lock").unlink(missing_ok=True)  # of one that was killed
 
 
 def place_of(
-    home: Path, settings: Settings, project: Project, task: Task, workspace: str | None
+    home: Path,
+    settings: Settings,
+    project: Project,
+    task: Task,
+    workspace: str | None,
+    sandboxed: bool = False,
 ) -> Place:
     """Where an attempt works, ready or not."""
     path = path_of(home, settings, project, task.id, workspace)
+    mode = mode_for(settings, project, sandboxed)
     if project.repo is None:
         return Place(path)
-    repo = repo_of(project)
+    repo = repo_of(home, project)
     branch = branch_for(repo, task.id)
     base = task.base or project.base or base_of(repo, branch)
-    if is_shared(settings, project):
-        return Place(repo.path, repo, None, base)
-    return Place(path, repo, branch, base)
+    if mode == "shared":
+        return Place(repo.path, repo, None, base, mode)
+    reads = upload.objects_of(repo) if mode == "clone" else ()
+    return Place(path, repo, branch, base, mode, reads)
 
 
 def path_of(
@@ -84,8 +127,7 @@ def path_of(
 
 def is_shared(settings: Settings, project: Project) -> bool:
     """Whether attempts work in the repository itself, and so one at a time."""
-    mode = settings.workspaces.mode
-    return mode == "shared" and project.repo is not None and project.workspaces is None
+    return mode_for(settings, project) == "shared"
 
 
 def branch_for(repo: git.Checkout, task: str) -> str:
@@ -101,7 +143,21 @@ def is_ours(branch: str) -> bool:
 
 def base_of(repo: git.Checkout, branch: str) -> str:
     """Where a branch of ours began: what was checked out then, whatever is now."""
-    return git.configured(repo, _base_name(branch)) or git.branch_of(repo) or "HEAD"
+    with suppress(NotPlain):
+        return line_of(_base_file(repo, branch))
+    old = f"branch.{branch}.{branch.partition('/')[0]}-base"
+    return git.configured(repo, old) or git.branch_of(repo) or "HEAD"
+
+
+def _keep_base(place: Place, repo: git.Checkout) -> None:
+    assert place.branch is not None
+    file = _base_file(repo, place.branch)
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    repository.replace(file, f"{place.base}\n")
+
+
+def _base_file(repo: git.Checkout, branch: str) -> Path:
+    return repository.folder_for(repo) / "bases" / branch.replace("/", "~")
 
 
 def folder_of(home: Path, settings: Settings, project: Project) -> Path:
@@ -110,20 +166,37 @@ def folder_of(home: Path, settings: Settings, project: Project) -> Path:
     return (Path(chosen).expanduser() if chosen else home / "worktrees") / project.name
 
 
-def repo_of(project: Project) -> git.Checkout:
+def repo_of(home: Path, project: Project) -> git.Checkout:
     """The checkout of a project's repository, or an error that says what is wrong with it."""
     folder = Path(project.repo or "").expanduser()
     if not folder.is_dir():
         hint = f"`fairlane project set {project.name} --repo PATH` corrects it."
         raise Refused(f"the repository of {project.name} is not there: {folder}", hint, "no_repo")
-    repo = git.discover(folder)
-    if repo is None or repo.path != folder.resolve():
-        inside = f"; it lies inside {repo.path}" if repo else ""
+    repo = repository.open_at(home, folder, project.hooks == "repo")
+    if repo is None:
+        outer = repository.outer(folder)
+        inside = f"; it lies inside {outer}" if outer else ""
         hint = f"`git init {folder}` makes it one; take --repo off to work without."
         raise Refused(f"{folder} is not a git repository{inside}", hint, "no_repo")
     if git.commit_of(repo, "HEAD") is None:
         raise Refused(f"{repo.path} has no commit yet", "Make a first commit.", "no_repo")
     return repo
+
+
+def _ready_clone(place: Place, repo: git.Checkout) -> None:
+    """A clone a task: made anew, or the one that an earlier attempt left."""
+    assert place.branch is not None
+    assert place.base is not None
+    if not os.path.lexists(place.path / ".git"):
+        _make_room(place, repo)
+    elif not clone.is_clone(repo, place.path):
+        hint = f"`fairlane workspaces` lists it; `git worktree remove {place.path}` takes it away."
+        raise Refused(f"{place.path} is a worktree, and a clone is needed", hint, "in_the_way")
+    known = git.commit_of(repo, f"refs/heads/{place.branch}")
+    if known is None:
+        _keep_base(place, repo)
+    start = known or _start(place, repo)
+    clone.ready(repo, place.path, place.branch, start, place.base)
 
 
 def _ready_worktree(place: Place, repo: git.Checkout) -> git.Checkout:
@@ -139,9 +212,7 @@ def _ready_worktree(place: Place, repo: git.Checkout) -> git.Checkout:
         _free_branch(place, repo)
         return _new_worktree(repo, place.path, place.branch)
     start = _start(place, repo)
-    git.run(
-        repo, "config", _base_name(place.branch), place.base
-    )  # first: a crash may leave the branch alone
+    _keep_base(place, repo)  # first: a crash may leave the branch alone
     return _new_worktree(repo, place.path, start, "--no-track", "-b", place.branch)
 
 
@@ -150,6 +221,7 @@ def _new_worktree(repo: git.Checkout, path: Path, commit: str, *options: str) ->
     lock = ("--lock", "--reason", checkouts.BEING_MADE)  # until it is filled
     git.run(repo, "worktree", "add", "--quiet", "--no-checkout", *lock, *options, str(path), commit)
     worktree = checkouts.verified(repo, path)
+    repository.replace(path / ".git", f"gitdir: {worktree.own}\n")  # git wrote our view of it
     git.run(worktree, "checkout", "--quiet", "--force")
     (worktree.own / "locked").unlink(missing_ok=True)
     return worktree
@@ -168,7 +240,7 @@ def _ready_pool(place: Place, repo: git.Checkout) -> git.Checkout:
     if git.commit_of(repo, f"refs/heads/{place.branch}") is None:
         words = ("checkout", "--quiet", "--no-track", "-b", place.branch)
         git.run(worktree, *words, _start(place, repo))
-        git.run(repo, "config", _base_name(place.branch), place.base)
+        _keep_base(place, repo)
     else:
         _free_branch(place, repo)
         git.run(worktree, "checkout", "--quiet", place.branch)
@@ -202,16 +274,15 @@ def _free_branch(place: Place, repo: git.Checkout) -> None:
 
 def _keep_rest(repo: git.Checkout, worktree: git.Checkout) -> None:
     """What an earlier task left uncommitted is kept on its branch."""
-    if not git.is_dirty(worktree):
+    if not tree.is_dirty(worktree):
         return
     branch = git.branch_of(worktree)
     if branch is None or not is_ours(branch):
         hint = f"Commit them in {worktree.path} on a branch, or throw them away."
         where = f"on {branch}, which is no task's branch" if branch else "on no branch"
         raise Refused(f"{worktree.path} has changes and is {where}", hint, "in_the_way")
-    checkouts.check_branch(repo, branch)
-    git.refuse_nested(worktree, git.commit_of(repo, base_of(repo, branch)))
-    git.commit_all(worktree, "Left over by an earlier task")
+    tree.refuse_nested(worktree, git.commit_of(repo, base_of(repo, branch)))
+    tree.commit_all(worktree, "Left over by an earlier task")
 
 
 def _start(place: Place, repo: git.Checkout) -> str:
@@ -220,7 +291,3 @@ def _start(place: Place, repo: git.Checkout) -> str:
     if commit is None:
         raise git.GitError(f"{repo.path} has no {place.base}", "Name another base branch.")
     return commit
-
-
-def _base_name(branch: str) -> str:
-    return f"branch.{branch}.{branch.partition('/')[0]}-base"

@@ -27,6 +27,7 @@ _OPTIONS: dict[str, dict[str, object]] = {
     "--agent": {"metavar": "A", "help": "Who does its tasks."},
     "--template": {"metavar": "NAME", "help": "The template of its prompts."},
     "--workspace": {"multiple": True, "metavar": "W", "help": "Where attempts work; repeat."},
+    "--hooks": {"metavar": "H", "help": "Run git hooks: ours (none of it), or repo (its own)."},
     "--budget": {"multiple": True, "metavar": "K=V,…", "help": "tokens=50000,window=24h"},
 }
 _NUMBERS = ("weight", "max_in_flight")
@@ -69,6 +70,7 @@ def _text(project: ProjectDocument, _: Instant | None = None) -> str:
         "agent": shown(project["agent"]),
         "template": shown(project["template"]),
         "workspaces": shown(project["workspaces"]),
+        "hooks": shown(project["hooks"]),
         "budgets": "; ".join(
             ", ".join(f"{key} {value}" for key, value in budget.items())
             for budget in project["budgets"]

@@ -78,6 +78,7 @@ class ProjectDocument(TypedDict):
     usd: float
     tasks: CountsDocument
     workspaces: list[str] | None
+    hooks: str  # ours, repo: whose git hooks run when Fairlane calls git
     budgets: list[dict[str, object]]
 
 

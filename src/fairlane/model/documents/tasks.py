@@ -244,6 +244,7 @@ class LocalLeaseDocument(LeaseDocument):
     baseline: tuple[int, int, int, int] | None  # tokens that the resumed session used before
     workspaces: list[str] | None  # the project's, where it names them
     pr: list[str]  # the project's command that opens a pull request
+    hooks: str  # the project's: ours, repo
     problem: str  # why the prompt or the command line could not be made; empty: they were
 
 
