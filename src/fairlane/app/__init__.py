@@ -140,6 +140,8 @@ def own_lease() -> str | None:
 ADDING = ("add", "group_add")
 #: Operations before which the ended attempts of this machine are collected.
 COLLECTING = ("lease", "reclaim")
+#: Operations that request stops: where no daemon runs, the attempts of this machine are stopped.
+STOPPING = ("cancel",)
 
 
 def answer_here(context: Context, name: str, /, **arguments: object) -> Any:
@@ -156,7 +158,12 @@ def answer_here(context: Context, name: str, /, **arguments: object) -> Any:
     dry_run = bool(arguments.get("dry_run"))
     adds = name in ADDING and not dry_run and context.policy().capacity.mode == "direct"
     if not adds and name not in COLLECTING:
-        return answer(context, name, **arguments)
+        document = answer(context, name, **arguments)
+        if name in STOPPING:
+            from fairlane.runtime.direct import stop_requested
+
+            stop_requested(context)
+        return document
     collected = collect_before(context, name)
     if adds:
         from fairlane.runtime.direct import add_and_start

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from fairlane.app import ADDING, COLLECTING, collect_before, start_after
+from fairlane.app import ADDING, COLLECTING, STOPPING, collect_before, start_after
+from fairlane.app.context_pool import ContextPool
 from fairlane.app.event_hub import EventHub
-from fairlane.app.reader_pool import ReaderPool
 from fairlane.app.shared_writer import SharedWriter
 from fairlane.clock import SYSTEM
 from fairlane.engine.context import Context
 from fairlane.model.instant import SECOND, Micros, parse_duration
-from fairlane.runtime.direct import start_added
+from fairlane.runtime.direct import start_added, stop_requested
 from fairlane.service.attempt_rights import permit
 from fairlane.service.operations.call import Document, answer, duration, fitting
 from fairlane.service.operations.table import OPERATIONS, WAIT_MAX, Operation
@@ -23,6 +23,8 @@ from fairlane.service.reports import listing
 
 #: How often a caller that waits for work asks again without an event: time alone frees tasks.
 ASK_SECONDS = 1.0
+#: Threads that read, and threads that start, collect and stop attempts where no daemon runs.
+READERS, HANDS = 2, 2
 #: Operations that commit in parts: beside the shared writer, so that nobody waits for the whole.
 IN_PARTS = ("clear",)
 
@@ -32,12 +34,13 @@ class SharedQueue:
 
     def __init__(self, open_context: Callable[[], Context]) -> None:
         self._contexts = ThreadContexts(open_context)
-        self._readers = ReaderPool(self._contexts.current)
+        self._readers = ContextPool(self._contexts.current, READERS, "read")
+        self._hands = ContextPool(self._contexts.current, HANDS, "start")
         self._writer = SharedWriter(self._contexts.current)
         self._closing = False
         self._collected_at = 0.0  # when a call last collected what has ended on this machine
         self.events = EventHub(self._contexts.current)
-        self.read = self._readers.read
+        self.read = self._readers.run
 
     async def open(self) -> None:
         """Begin; called in the loop that asks."""
@@ -50,6 +53,7 @@ class SharedQueue:
         await asyncio.to_thread(self._writer.close)
         await asyncio.to_thread(self.events.close)
         self._readers.close()
+        self._hands.close()
         self._contexts.close()
 
     async def ask(
@@ -67,7 +71,7 @@ class SharedQueue:
             return await self.read(lambda context: answer(context, name, **values))
         taken: tuple[str, ...] = ()
         if self._collects(name):
-            taken = await self.read(lambda context: collect_before(context, name))
+            taken = await self._hands.run(lambda context: collect_before(context, name))
         if name in IN_PARTS:
             return await self.read(lambda context: answer(context, name, **values))
         if wait := values.pop("wait", None):
@@ -75,9 +79,11 @@ class SharedQueue:
         else:
             document = await self._writer.write(operation, values, lease)
         if name in ADDING:
-            await self.read(lambda context: start_added(context, document))
+            await self._hands.run(lambda context: start_added(context, document))
         if taken or name == "reclaim":
-            await self.read(lambda context: start_after(context, name, taken, document))
+            await self._hands.run(lambda context: start_after(context, name, taken, document))
+        if name in STOPPING:
+            await self._hands.run(stop_requested)
         return document
 
     def _collects(self, name: str) -> bool:

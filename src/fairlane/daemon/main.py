@@ -66,10 +66,9 @@ class Daemon:
         self.stopping = ""  # why it ends: "leave" the agents, or "stop" them
         self.plan: Plan | None = None
         self._planned_at: Instant = 0
-        self._dirty = True  # whether something has changed since the plan
-        self._stamp = -1  # of the store, as it was last looked at
-        self._was_empty = True
         self._idle_since: float | None = None
+        self._was_empty = self._dirty = True  # dirty: something has changed since the plan
+        self._stamp = -1  # of the store, as it was last looked at
 
     def run(self, options: RunOptions | None = None) -> None:
         """Schedule until there is nothing more to do, or until told to stop."""
@@ -138,17 +137,18 @@ class Daemon:
             self._dirty = True
         stamp = self.context.store.stamp()
         if stamp != self._stamp:
-            self._stamp, self._dirty = stamp, True
+            self._dirty = True
             self.attempts.follow_changes()
+            self._stamp = stamp  # after it: what failed is done again
         try:
             policy = self.context.policy()
         except FairlaneError as error:
             self._trouble.warn(f"{error.message}; the old policy stays in force")
             return
         if policy is not self.policy:
-            self.policy, self._dirty = policy, True
-            self._files.fit(self.policy)
+            self._files.fit(policy)
             self._port.present()
+            self.policy, self._dirty = policy, True
 
     def _schedule(self, options: RunOptions) -> None:
         """Look, plan, commit, launch, once, if there is a reason."""
@@ -160,6 +160,7 @@ class Daemon:
         most = self._files.most(options.limit, self.attempts.count)
         leased = self._port.lease(limit=most)  # durable before anything starts
         self.plan = leased.plan
+        self._dirty = bool(leased.plan.reclaims)  # they wait from now on: the next plan knows it
         self.attempts.launch(leased.documents, self.policy.capacity.spawn_delay / SECOND)
         self._note_empty(leased.plan)
         self._notices.look()

@@ -76,7 +76,7 @@ class Renewed:
 class Blocked:
     """Why a lease must not be launched now."""
 
-    code: str  # ended, paused, taken
+    code: str  # ended, stopped, paused, taken
     reason: str
 
 
@@ -157,6 +157,8 @@ def blocked(context: Context, leases: Iterable[str]) -> dict[str, Blocked]:
         if row is None:
             return Blocked("ended", f"lease {lease} has ended")
         task = tasks[row.task]
+        if task.stop_requested:
+            return Blocked("stopped", task.stop_requested)
         pause = pause_of(task, parents, pauses)
         if pause is not None:
             return Blocked("paused", sentence(pause))
@@ -183,7 +185,7 @@ def stops(context: Context, leases: Iterable[str]) -> dict[str, str]:
         }
 
 
-def start(context: Context, started: Mapping[str, str | None]) -> None:
+def start(context: Context, started: Mapping[str, str | None]) -> Renewed:
     """Processes run, or holders outside have begun: their tasks are running."""
     with context.store.write() as tx:
         turn = _Turn(context, tx, started)
@@ -191,6 +193,7 @@ def start(context: Context, started: Mapping[str, str | None]) -> None:
             handle = started[lease] or attempt.handle
             turn.start(changed(attempt, handle=handle))
         turn.close()
+    return turn.renewed()
 
 
 def renew(context: Context, leases: Iterable[str], waiting: Container[str] = ()) -> Renewed:

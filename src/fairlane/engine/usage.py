@@ -208,7 +208,8 @@ def _exceeded(changes: TaskChanges, budget: Budget) -> bool:
     else:
         used = sum(row.usd for row in rows)
     level = 2 if used >= limit else 1 if Fraction(used) >= budget.warn_at * limit else 0
-    name = f"budget:{budget.scope}:{budget.window}"
+    unit = "usd" if budget.tokens is None else "tokens"
+    name = f"budget:{budget.scope}:{budget.window}:{unit}"
     before = (tx.value(name) or {}).get("level", 0)
     if level != before:
         tx.put_value(name, {"level": level})

@@ -15,7 +15,7 @@ from fairlane.engine.liveness import ended_here
 from fairlane.engine.port import LocalPort
 from fairlane.executors.base import After, Handle
 from fairlane.model.documents.tasks import AddedDocument, LocalLeaseDocument
-from fairlane.model.errors import TryLater
+from fairlane.model.errors import Invalid, TryLater
 from fairlane.model.instant import SECOND
 from fairlane.runtime.launch import Host, Launcher, host_of
 from fairlane.runtime.lock import COMMAND_SECONDS, DAEMON, SETTLING, STARTING, brief, holder
@@ -76,7 +76,10 @@ def add_and_start(context: Context, add: Callable[[], Document]) -> Document:
 def start_added(context: Context, document: Document) -> None:
     """Start what was just added, where the policy says so; the answer to `add` tells it."""
     rows = _added(document)
-    _mark_started(rows, start_direct(context, [row["id"] for row in rows]))
+    try:
+        _mark_started(rows, start_direct(context, [row["id"] for row in rows]))
+    except TryLater:
+        return  # they are added and stay queued
 
 
 def _added(document: Document) -> list[AddedDocument]:
@@ -107,20 +110,51 @@ def _launch(
 ) -> tuple[str, ...]:
     """Start these, `pause` seconds apart; the tasks that run."""
     host, started = host_of(context), set()
-    with closing(Waker()) as waker, closing(Launcher(host, waker, _after(context))) as launcher:
-        launcher.begin(leases, pause)
-        while launcher.busy:
-            host.clock.wait(min(launcher.due_in(), COMMAND_SECONDS), waker)
-            waker.clear()
-            launcher.start_due()
-            for launched in launcher.take():
-                lease = launched.lease["lease"]
-                if isinstance(launched.outcome, Handle):
-                    host.port.start({lease: launched.outcome.text})
-                    started.add(launched.lease["task"])
-                else:
-                    host.port.finish({lease: launched.outcome})
+    renew_after = context.policy().lease.ttl / SECOND / 3
+    with closing(Waker()) as waker:
+        launcher = Launcher(host, waker, _after(context))
+        try:
+            launcher.begin(leases, pause)
+            renewed_at = host.clock.monotonic()
+            while launcher.busy:
+                host.clock.wait(min(launcher.due_in(), renew_after, COMMAND_SECONDS), waker)
+                waker.clear()
+                launcher.start_due()
+                started |= _report(host, launcher)
+                if host.clock.monotonic() - renewed_at >= renew_after:
+                    host.port.renew(launcher.waiting, launcher.waiting)
+                    renewed_at = host.clock.monotonic()
+        finally:
+            launcher.close()
+            started |= _report(host, launcher)  # what an interrupt kept from starting is given back
     return tuple(lease["task"] for lease in leases if lease["task"] in started)
+
+
+def _report(host: Host, launcher: Launcher) -> set[str]:
+    """Say what became of launches; the tasks that run."""
+    started = set()
+    for launched in launcher.take():
+        lease = launched.lease["lease"]
+        if isinstance(launched.outcome, Handle):
+            host.port.start({lease: launched.outcome.text})
+            started.add(launched.lease["task"])
+        else:
+            host.port.finish({lease: launched.outcome})
+    return started
+
+
+def stop_requested(context: Context) -> None:
+    """Without a daemon: stop the attempts on this host whose stop somebody requested."""
+    if holder(context.home) is not None:
+        return
+    host = host_of(context)
+    leases = {lease["lease"]: lease for lease in host.port.open_here()}
+    for name in host.port.stops(leases) if leases else ():
+        lease = leases[name]
+        try:
+            host.executor_of(lease).stop(Handle(Path(lease["run"]), lease["handle"] or ""))
+        except Invalid:  # its executor is not installed here
+            continue
 
 
 def _after(context: Context) -> After:

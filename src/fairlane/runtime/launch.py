@@ -26,12 +26,14 @@ from fairlane.model.event import Happening
 from fairlane.model.project import Project
 from fairlane.model.record import dataclass
 from fairlane.model.task import Task
+from fairlane.runtime.threads import WorkThreads
 from fairlane.settings import PoolSettings, Settings
 
 #: How many launches are prepared at once: a slow worktree delays no other.
 LAUNCHES_AT_ONCE = 4
 #: What a failed launch counts as, by the code of its error; every other one is the task's own.
 _COUNTS_AS = {
+    "stopped": Happening.STOPPED,
     "paused": Happening.RELEASED,
     "taken": Happening.RELEASED,
     "closed": Happening.RELEASED,
@@ -98,7 +100,7 @@ class Launcher:
 
     def __init__(self, host: Host, waker: Waker, after: After | None = None) -> None:
         self._host, self._waker, self._after = host, waker, after
-        self._threads = host.threads(LAUNCHES_AT_ONCE, "launch")
+        self._threads = WorkThreads(host.threads(LAUNCHES_AT_ONCE, "launch"))
         self._due: list[tuple[float, LocalLeaseDocument]] = []  # when each is to start
         self._launched: SimpleQueue[Launched] = SimpleQueue()
         self._preparing: dict[str, LocalLeaseDocument] = {}
@@ -121,18 +123,19 @@ class Launcher:
 
     def start_due(self) -> None:
         """Start those whose time has come, unless something forbids it by now."""
+        self._threads.start_stranded()
         now = self._host.clock.monotonic()
         due = [(at, lease) for at, lease in self._due if at <= now]
         blocked = self._host.port.blocked([lease["lease"] for _, lease in due]) if due else {}
         for entry in due:
             lease = entry[1]
             block = blocked.get(lease["lease"])
+            self._due.remove(entry)
+            self._preparing[lease["lease"]] = lease
             if block is None:
                 self._threads.submit(self._launch, lease)
             else:
                 self._report(lease, LaunchFailed(block.reason, code=block.code).ending)
-            self._due.remove(entry)  # not before: no thread may be had for it
-            self._preparing[lease["lease"]] = lease
 
     @property
     def waiting(self) -> set[str]:
@@ -148,7 +151,7 @@ class Launcher:
 
     def close(self) -> None:
         """Finish what is being prepared, and give back what has not begun."""
-        self._threads.shutdown(wait=True)
+        self._threads.close()
         closed = LaunchFailed("the worker ended before its start", code="closed")
         for _, lease in self._due:
             self._report(lease, closed.ending)

@@ -35,14 +35,23 @@ def adopt_new(host: Host, running: RunningAttempts) -> None:
     command that died before it noted any, the run folder tells.
     """
     for lease in host.port.open_here(running.attempts):
-        run, text = Path(lease["run"]), lease["handle"]
-        if text:
-            running.add(lease, Handle(run, text))
-        elif lease["direct"]:
-            executor = host.executor_of(lease)
-            handle = executor.adopt(run)
-            if handle is not None or isinstance(executor.poll(Handle(run)), Ended):
-                running.add(lease, handle or Handle(run))
+        try:
+            handle = _started_by_a_command(host, lease)
+        except Invalid:  # its executor is not installed here
+            continue
+        if handle is not None:
+            running.add(lease, handle)
+
+
+def _started_by_a_command(host: Host, lease: LocalLeaseDocument) -> Handle | None:
+    run, executor = Path(lease["run"]), host.executor_of(lease)
+    if lease["handle"]:
+        return Handle(run, lease["handle"])
+    if not lease["direct"]:
+        return None
+    handle = executor.adopt(run)
+    ended = handle is None and isinstance(executor.poll(Handle(run)), Ended)
+    return Handle(run) if ended else handle
 
 
 def recover(host: Host, running: RunningAttempts) -> Recovered:

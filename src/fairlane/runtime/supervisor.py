@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from queue import SimpleQueue
 
@@ -20,6 +20,7 @@ from fairlane.model.instant import Instant, Micros, show_instant
 from fairlane.model.task import Outcome, Status
 from fairlane.runtime import recover
 from fairlane.runtime.launch import Host, Launcher, project_of, shortage, shortage_now, task_of
+from fairlane.runtime.threads import WorkThreads
 from fairlane.runtime.watch import TURN_BYTES, RunningAttempt, RunningAttempts
 
 #: How often the output of running attempts is read for tokens.
@@ -38,8 +39,10 @@ class Supervisor:
         self._started: dict[str, str | None] = {}  # launched, and not reported yet
         self._failed: dict[str, Ending] = {}  # not launched, and not reported yet
         self._unwatched: dict[str, tuple[LocalLeaseDocument, Handle]] = {}  # launched, not watched
+        self._lost: set[str] = set()  # leases that ended while their attempt was launched
         self._renewed_at: Instant = 0
         self._progress_at = float("-inf")
+        self._just_launched = False  # whether attempts were added whose stop nobody looked for
         self.changed = False  # whether there is news for a plan
         self.ended = 0
         self.parked = 0
@@ -82,7 +85,7 @@ class Supervisor:
             else:
                 self._failed[lease["lease"]] = outcome
         if self._started:
-            self._port.start(self._started)
+            self._lost.update(self._port.start(self._started).lost)
             self._started.clear()
             self.changed = True
         self._finish(self._failed)
@@ -90,6 +93,12 @@ class Supervisor:
         for name, (lease, handle) in tuple(self._unwatched.items()):
             self.running.add(lease, handle)
             del self._unwatched[name]
+            self._just_launched = True
+        if self._just_launched:  # a stop may have been requested while it was launched
+            self._stop_lost(self._lost)
+            self._lost.clear()
+            self.stop_wanted()
+            self._just_launched = False
 
     def settle_ended(self) -> None:
         """Take in the ends of attempts, all that are there at once."""
@@ -122,13 +131,13 @@ class Supervisor:
         now = self._host.clock.now()
         if 0 <= now - self._renewed_at < ttl // 3:
             return
-        self._renewed_at = now
         self._port.present()
         waiting = self._launcher.waiting
         leases = {*self.running.attempts, *self._unwatched, *waiting}
-        for lease in self._port.renew(leases, waiting).lost if leases else ():
-            if lease in self.running.attempts:  # of the others, `blocked` or `start` learns it
-                self._stop(self.running.attempts[lease], "lost")
+        if leases:  # of those that do not run yet, `blocked` or `start` learns of their end
+            self._stop_lost(self._port.renew(leases, waiting).lost)
+        self.follow_changes()  # a command may have died before it said what it started
+        self._renewed_at = now
 
     def follow_changes(self) -> None:
         """Another process wrote: adopt what a command started, stop what somebody canceled."""
@@ -140,6 +149,11 @@ class Supervisor:
         if self.running.attempts:
             for lease, why in self._port.stops(self.running.attempts).items():
                 self._stop(self.running.attempts[lease], why)
+
+    def _stop_lost(self, leases: Iterable[str]) -> None:
+        for lease in leases:
+            if lease in self.running.attempts:
+                self._stop(self.running.attempts[lease], "lost")
 
     def stop_all(self) -> None:
         """Stop every attempt, because the worker is shut down."""
@@ -186,7 +200,7 @@ class Settler:
 
     def __init__(self, host: Host, waker: Waker) -> None:
         self._host, self._waker = host, waker
-        self._threads = host.threads(SETTLED_AT_ONCE, "settle")
+        self._threads = WorkThreads(host.threads(SETTLED_AT_ONCE, "settle"))
         self._settled: SimpleQueue[tuple[str, Ending]] = SimpleQueue()
         self._ready: dict[str, Ending] = {}
         self._problem: OSError | None = None
@@ -201,6 +215,7 @@ class Settler:
 
     def ready(self) -> dict[str, Ending]:
         """Endings by lease; the caller takes out what it has booked."""
+        self._threads.start_stranded()
         problem, self._problem = self._problem, None
         if problem is not None:
             raise problem
@@ -211,7 +226,7 @@ class Settler:
 
     def close(self) -> None:
         """Finish what has begun."""
-        self._threads.shutdown(wait=True)
+        self._threads.close()
 
     def _settle(self, running: RunningAttempt) -> None:
         try:

@@ -127,3 +127,14 @@ def test_a_budget_that_lets_finish_stops_nobody(office):
     holder.report(office.context, held["a"], used(5_000))
     assert told(office) == ["budget_exceeded"]
     assert holder.heartbeat(office.context, held["b"])["stop"] is False
+
+
+def test_tokens_and_dollars_of_one_scope_are_watched_apart(office):
+    rules = "".join(
+        f'[[budget]]\nscope = "all"\nwindow = "24h"\n{limit}\n'
+        for limit in ("tokens = 1000000", "usd = 1")
+    )
+    lease = two(office, rules)["a"]
+    for number in range(1, 6):
+        pull.report(office.context, lease, tokens=number, cost=2.0 + number / 100)
+    assert told(office) == ["budget_exceeded"]

@@ -63,7 +63,8 @@ class World:
 
     def new_context(self) -> Context:
         """As another process has it: the same store, the same host."""
-        context = Context(self.home, self.store, self.settings, self.clock, "ann")
+        store = MemoryStore(beside=self.store)
+        context = Context(self.home, store, self.settings, self.clock, "ann")
         context.executors["process"] = FakeExecutor(self.host, self._script)
         return context
 

@@ -77,18 +77,6 @@ def test_a_stop_that_failed_is_sent_again(tmp_path, monkeypatch) -> None:
     assert world.statuses() == {"a": "canceled"}
 
 
-def test_a_launch_without_a_thread_is_begun_later(tmp_path, monkeypatch) -> None:
-    world = World(tmp_path)
-    world.policy('lease.ttl = "60s"\ncaps.all = 8\n')
-    world.add("w")
-    no_thread = RuntimeError("can't start new thread")
-    launches = lambda work, *values: "launch" in work.__name__  # noqa: E731
-    fail_once(monkeypatch, daemons.InlineThreads, "submit", 2, no_thread, launches)
-    world.clock.after(5, lambda: world.add(*"abc"))
-    world.up(300)
-    assert [len(world.attempts(name)) for name in "abc"] == [1, 1, 1]
-
-
 def test_a_lease_that_waits_for_its_launch_is_renewed(tmp_path) -> None:
     world = World(tmp_path)
     world.policy('lease.ttl = "30s"\ncapacity.spawn_delay = "20s"\n')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from threading import RLock
@@ -21,12 +21,16 @@ from fairlane.store.memory.usage import Usage
 class MemoryStore:
     """One view or transaction at a time: others wait for its end, so every view is consistent."""
 
-    def __init__(self) -> None:
-        self._memory = Memory()
-        self._turn = RLock()
+    def __init__(self, beside: MemoryStore | None = None) -> None:
+        """`beside`: another handle on the same memory, as another process has one on a file."""
+        self._memory: Memory = beside._memory if beside else Memory()
+        self._turn: AbstractContextManager[bool] = beside._turn if beside else RLock()
+        self._handles: list[MemoryStore] = beside._handles if beside else []
+        self._handles.append(self)
         self.path = None
         self.shared = False  # there is no commit to share
         self._busy = False
+        self._written_by_others = 0
         self._waiters: set[Waker] = set()
 
     @contextmanager
@@ -48,8 +52,7 @@ class MemoryStore:
             try:
                 yield self._memory
                 self._memory.commit()
-                for waiter in tuple(self._waiters):
-                    waiter.set()
+                self._tell_others()
             except BaseException:
                 self._memory.roll_back()
                 raise
@@ -62,15 +65,22 @@ class MemoryStore:
         with self._turn:
             yield
 
+    def _tell_others(self) -> None:
+        for other in self._handles:
+            if other is not self:
+                other._written_by_others += 1
+                for waiter in tuple(other._waiters):
+                    waiter.set()
+
     def stamp(self) -> int:
-        """Another number than before when somebody has written."""
+        """Changes whenever another handle has written."""
         with self._turn:
-            return self._memory.version()
+            return self._written_by_others
 
     def wait_for_change(
         self, since: int, timeout: float | None, *others: Waitable, clock: Clock = SYSTEM
     ) -> int:
-        """The stamp when somebody has written, another waitable is ready, or the time is over."""
+        """The stamp when another has written, a waitable is ready, or the time is over."""
         with closing(Waker()) as waker:
             self._waiters.add(waker)
             try:
