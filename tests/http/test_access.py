@@ -150,13 +150,13 @@ def test_people_are_told_what_opens_the_page(server: Server):
 def test_a_cookie_writes_only_for_our_own_page(server: Server):
     cookie = opened(server, server.ask("POST", "/links")["path"])
     ours = f"http://127.0.0.1:{server.port}"
-    refused = server.call("POST", "/api/v1/reclaim", {}, token=None, Cookie=cookie)
+    refused = server.call("POST", "/api/v1/resume", {}, token=None, Cookie=cookie)
     assert (refused.status, refused.code) == (403, "foreign_origin")
     for headers in ({"Origin": ours}, {"Sec_Fetch_Site": "same-origin"}):
-        reply = server.call("POST", "/api/v1/reclaim", {}, token=None, Cookie=cookie, **headers)
+        reply = server.call("POST", "/api/v1/resume", {}, token=None, Cookie=cookie, **headers)
         assert reply.status == 200
     for headers in ({"Origin": "http://evil.example"}, {"Sec_Fetch_Site": "same-site"}):
-        reply = server.call("POST", "/api/v1/reclaim", {}, token=None, Cookie=cookie, **headers)
+        reply = server.call("POST", "/api/v1/resume", {}, token=None, Cookie=cookie, **headers)
         assert reply.status == 403
     left = server.call("POST", "/logout", token=None, Cookie=cookie, Origin=ours)
     assert left.status == 303

@@ -10,7 +10,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from fairlane.http.messages import answer_error
-from fairlane.http.openapi import ERRORS, openapi
+from fairlane.http.openapi import ERRORS, openapi, shown_path
 from fairlane.model.errors import TryLater
 from fairlane.service.operations.schemas import DOCUMENTS
 from fairlane.service.operations.table import OPERATIONS, Operation
@@ -72,7 +72,7 @@ def test_the_openapi_document_fits_itself(server: Server):
     paths = {(path, method) for path, found in told["paths"].items() for method in found}
     for operation in OPERATIONS.values():
         for path in (operation.path, operation.many):
-            assert path is None or (path, operation.method.lower()) in paths
+            assert path is None or (shown_path(path), operation.method.lower()) in paths
     for found in told["paths"].values():
         for described in found.values():
             content = described["responses"]["200"]["content"]["application/json"]
@@ -92,7 +92,7 @@ def test_several_at_once_and_flat_bodies(server: Server):
     assert [row["priority"] for row in edited["tasks"]] == [3, 3]
     edited = server.ask("PATCH", "/tasks/m1", {"priority": 4})
     assert [row["priority"] for row in edited["tasks"]] == [4]
-    gone = server.ask("POST", "/tasks/cancel", {"ids": ["m1", "m2"], "reason": "no"})
+    gone = server.ask("POST", "/cancel", {"ids": ["m1", "m2"], "reason": "no"})
     assert [row["status"] for row in gone["tasks"]] == ["canceled", "canceled"]
     assert server.call("GET", "/api/v1/tasks/cancel").status == 404, "a task may have this name"
 
@@ -187,6 +187,13 @@ def test_what_a_path_takes(server: Server):
     assert (told.status, told.headers["allow"]) == (204, "GET, HEAD, OPTIONS, PATCH, POST")
     refused = server.call("DELETE", "/api/v1/tasks")
     assert refused.headers["allow"] == told.headers["allow"]
+    for path, described in openapi()["paths"].items():
+        methods = {method.upper() for method in described} | {"OPTIONS"}
+        methods |= {"HEAD"} & {"HEAD" if method == "GET" else "" for method in methods}
+        for method in ("OPTIONS", "PUT", "TRACE"):
+            reply = server.call(method, f"/api/v1{path.replace('{', '').replace('}', '')}")
+            assert reply.status == (204 if method == "OPTIONS" else 405), (method, path)
+            assert reply.headers["allow"] == ", ".join(sorted(methods)), (method, path)
     whole, only_head = server.call("GET", "/healthz"), server.call("HEAD", "/healthz")
     assert (only_head.status, only_head.body) == (200, b"")
     assert only_head.headers["content-length"] == whole.headers["content-length"]

@@ -102,12 +102,12 @@ class Served:
             return document[0]
 
         async def give_token(call: Call) -> Answer:
-            identity.refuse_attempts(call.scope)
+            identity.owner_only(call.scope)
             lease = call.parameters["lease"]
             return answer(await identity.give_token(self.queue, self._known.attempt_key, lease))
 
         async def give_link(call: Call) -> Answer:
-            identity.refuse_attempts(call.scope)
+            identity.owner_only(call.scope)
             return self._login.link()
 
         for path, (method, endpoint) in self._exact.items():

@@ -10,13 +10,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairlane.clock import SYSTEM
 from fairlane.http.identity import GUEST, NOBODY, Secrets, Who, who_shows
-from fairlane.http.messages import BODY_BYTES_MAX, HttpError, cookie_of, header, refusal
+from fairlane.http.messages import BODY_BYTES_MAX, HttpError, cookies_of, header, refusal
 from fairlane.http.sessions import Sessions
+from fairlane.model.errors import FairlaneError
+from fairlane.service.page_rights import not_for_page
 
 #: Paths without a token: health, readiness and the login.
 OPEN = frozenset({"/healthz", "/readyz", "/open"})
 #: Where the token of an attempt is good for something: the API, and MCP.
 CALLED = ("/api/v1/", "/mcp/")
+#: Where the cookie of the page is good for nothing.
+UNPAGED = ("/mcp/", "/metrics/")
 #: Wrong proofs that are answered at once; the next ones wait, or are turned away.
 GUESSES, GUESS_SECONDS, GUESSERS_MAX = 20, 1.0, 64
 _READING = ("GET", "HEAD", "OPTIONS")
@@ -52,7 +56,7 @@ class Guard:
             self._allowed.check(scope)
             scope["fairlane.who"] = await self._who(scope)
             size = 0 if is_socket else _refuse_large(scope)
-        except HttpError as error:
+        except FairlaneError as error:
             await _refuse(error, scope, receive, safe)
             return
         if size is None:
@@ -71,8 +75,10 @@ class Guard:
         if shown:
             scheme, _, rest = shown.decode("latin-1").partition(" ")
             who = who_shows(self._known, rest.strip()) if scheme.lower() == "bearer" else NOBODY
-        elif self._sessions.is_good(cookie_of(scope, self._cookie)):
+        elif any(map(self._sessions.is_good, cookies_of(scope, self._cookie))):
             _refuse_cross_site(scope)
+            if f"{path}/".startswith(UNPAGED):
+                raise not_for_page(path)
             return GUEST
         else:
             raise _no_token("a token is needed")
@@ -187,7 +193,7 @@ def _refuse_large(scope: Scope) -> int | None:
     return size
 
 
-async def _refuse(error: HttpError, scope: Scope, receive: Receive, send: Send) -> None:
+async def _refuse(error: FairlaneError, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.close", "code": 1008, "reason": error.error_code})

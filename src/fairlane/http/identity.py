@@ -17,6 +17,7 @@ from fairlane.model.errors import NotFound, Refused
 from fairlane.model.task import Attempt
 from fairlane.service.attempt_rights import not_for_attempts
 from fairlane.service.home.setup import attempt_key, home_token, lease_token
+from fairlane.service.page_rights import not_for_page, permit_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ async def ask_as(
 ) -> Any:
     """The answer of an operation to the caller that the guard identified."""
     who: Who = scope["fairlane.who"]
+    if who is GUEST:
+        permit_page(name, arguments)
     return await queue.ask(name, arguments, who.lease)
 
 
@@ -75,6 +78,13 @@ def refuse_attempts(scope: Scope) -> None:
     """What no attempt may do, whatever it says."""
     if scope["fairlane.who"].lease is not None:
         raise not_for_attempts("", token=True)
+
+
+def owner_only(scope: Scope) -> None:
+    """What neither an attempt nor the page may do."""
+    refuse_attempts(scope)
+    if scope["fairlane.who"] is GUEST:
+        raise not_for_page(scope["path"])
 
 
 def _attempt(context: Context, lease: str) -> Attempt:

@@ -152,11 +152,11 @@ def header(scope: Scope, name: bytes) -> bytes:
     return b""
 
 
-def cookie_of(scope: Scope, name: str) -> str:
-    """A cookie's value; empty: it is not there."""
+def cookies_of(scope: Scope, name: str) -> list[str]:
+    """The values of all cookies of a name: another port of this host can set it too."""
     headers = (value.decode("latin-1") for key, value in scope["headers"] if key == b"cookie")
     pairs = (part.strip().partition("=") for text in headers for part in text.split(";"))
-    return next((str(value) for key, _, value in pairs if key == name), "")
+    return [value for key, _, value in pairs if key == name]
 
 
 def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -65,6 +65,7 @@ def openapi() -> dict[str, Any]:
 def _put(
     paths: dict[str, Json], path: str, operation: Operation, name: str, about: str = ""
 ) -> None:
+    """Describe an operation at a path; paths that differ only in a name are one."""
     said = about or (function_of(operation.name).__doc__ or "").strip()
     places = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     parameters = [_path_parameter(operation, key) for key in places]
@@ -82,7 +83,12 @@ def _put(
         "responses": _responses(operation),
         **body,
     }
-    paths.setdefault(path, {})[operation.method.lower()] = described
+    paths.setdefault(shown_path(path), {})[operation.method.lower()] = described
+
+
+def shown_path(path: str) -> str:
+    """The path of an operation as the document names its parts: one of `ids` is a task."""
+    return path.replace("{ids}", "{task}")
 
 
 def _path_parameter(operation: Operation, name: str) -> Json:
@@ -90,7 +96,8 @@ def _path_parameter(operation: Operation, name: str) -> Json:
     one: dict[str, object] = {**schema.get("items", schema)}
     if one["type"] == "string":
         one["minLength"] = 1
-    return _parameter(operation, name, "path", one) | {"required": True}
+    shown = "task" if name == "ids" else name
+    return _parameter(operation, name, "path", one) | {"name": shown, "required": True}
 
 
 def _parameter(operation: Operation, name: str, where: str, schema: Mapping[str, object]) -> Json:

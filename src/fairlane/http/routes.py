@@ -156,6 +156,9 @@ class Asked:
             return from_text(operation, query) | values
         _refuse_unknown(query, ())
         body = await read_object(call.scope, call.receive)
+        if not body and operation.rest in operation.needs:
+            about = operation.takes[str(operation.rest)].get("description", "")
+            raise Invalid(f"{operation.name}: there is nothing to change", f"Send JSON: {about}")
         twice = values.keys() & body.keys()
         if operation.rest is None:
             if twice:

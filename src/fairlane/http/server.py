@@ -14,6 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from fairlane.http.identity import NOBODY, Who
 from fairlane.http.messages import to_json
 from fairlane.http.streams import Streams
 from fairlane.model.errors import FairlaneError, Invalid, Refused
@@ -73,14 +74,30 @@ class Connection(HttpToolsProtocol):
     _in_head = True
     _head_bytes = 0
     _stuck: asyncio.TimerHandle | None = None
+    _proven = False  # whether a request on it showed the owner's token or the page's cookie
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """The head of the first request is awaited."""
         super().connection_made(_Joined(transport, self.loop))  # type: ignore[arg-type]
-        if len(self.connections) > CONNECTIONS_MAX:
+        if len(self.connections) > CONNECTIONS_MAX and not self._make_room():
             transport.abort()
             return
         self._await_head()
+
+    def _make_room(self) -> bool:
+        """Close the connection of a stranger that has been silent longest; False: all are busy."""
+        others = [
+            other
+            for other in self.connections
+            if isinstance(other, Connection) and other is not self and other._is_idle_stranger()
+        ]
+        if not others:
+            return False
+        min(others, key=lambda other: other._due).transport.abort()
+        return True
+
+    def _is_idle_stranger(self) -> bool:
+        return self._in_head and not self._proven and not self.transport.is_closing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is awaited any more."""
@@ -140,6 +157,9 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """The next head is awaited."""
+        who = self.scope.get("fairlane.who")
+        if isinstance(who, Who) and who is not NOBODY and who.lease is None:
+            self._proven = True
         super().on_response_complete()
         if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
             self._await_head()
@@ -221,7 +241,7 @@ def run(
         log_level="error",
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=CONNECTIONS_MAX,
+        limit_concurrency=2 * CONNECTIONS_MAX,  # those that are being closed count too
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
         ws_max_size=1024 * 1024,

@@ -8,11 +8,10 @@ import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import parse_qs
 
 from fairlane.clock import SYSTEM
-from fairlane.http.messages import Answer, HttpError, answer, cookie_of
-from fairlane.http.routes import Call
+from fairlane.http.messages import Answer, HttpError, answer, cookies_of
+from fairlane.http.routes import Call, parse_query
 from fairlane.model.instant import DAY, SECOND, Instant
 
 FILE = "sessions.json"
@@ -103,9 +102,9 @@ class Login:
         """Exchange a key for a cookie and redirect; a browser with a cookie may click again."""
         if call.scope["method"] == "HEAD":  # a preview does not use the link up
             return Answer(204, b"", [])
-        query = parse_qs(call.scope["query_string"].decode("latin-1"), max_num_fields=10)
-        cookie = self.sessions.open(query.get("key", [""])[0])
-        if cookie is None and self.sessions.is_good(cookie_of(call.scope, self.cookie)):
+        cookie = self.sessions.open(parse_query(call.scope).get("key", [""])[0])
+        known = cookies_of(call.scope, self.cookie)
+        if cookie is None and any(map(self.sessions.is_good, known)):
             return Answer(303, b"", [(b"location", b"/")])
         if cookie is None:
             hint = "`fairlane link` prints a new one."
@@ -115,7 +114,8 @@ class Login:
 
     async def leave(self, call: Call) -> Answer:
         """This browser is known no more."""
-        self.sessions.end(cookie_of(call.scope, self.cookie))
+        for cookie in cookies_of(call.scope, self.cookie):
+            self.sessions.end(cookie)
         return Answer(303, b"", [(b"location", b"/"), self._set(self._marks + "; Max-Age=0")])
 
     def _set(self, value: str) -> tuple[bytes, bytes]:

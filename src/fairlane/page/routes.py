@@ -90,8 +90,11 @@ class Nowhere:
 
 def view_of(address: str) -> View | None:
     """The view that an address names."""
-    parts = urlsplit(address)
-    return _view(unquote(parts.path), parse_qsl(parts.query, max_num_fields=32))
+    try:
+        parts = urlsplit(address)
+        return _view(unquote(parts.path), parse_qsl(parts.query, max_num_fields=32))
+    except ValueError:  # too many fields, or no address at all
+        return None
 
 
 def _view(path: str, query: list[tuple[str, str]]) -> View | None:

@@ -102,6 +102,8 @@ def changes(assignments: Sequence[str]) -> dict[str, object]:
 
 def change(context: Context, changes: Mapping[str, object]) -> admin.PolicyChangedAnswer:
     """Change keys of the policy, such as {"caps.all": 8}; all of them, or none."""
+    if not changes:
+        raise Invalid("there is nothing to change", 'Give a key, such as {"caps.all": 8}.')
     words = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in changes.items()]
     return change_file(context.policy_file, words)
 
