@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -115,3 +116,24 @@ def test_a_store_of_todays_schema_is_used_beside_a_daemon(home, store, start):
     home.run("migrate")
     start("named")
     assert home.ask("add", "More", "--id", "more")["tasks"][0]["created"]
+
+
+def test_a_server_without_a_daemon_is_noticed_too(home, store):
+    program = "import sys; print(flush=True); sys.stdin.read()"
+    server = subprocess.Popen(
+        [sys.executable, "-c", program, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    (home.folder / "server.json").write_text(json.dumps({"url": "http://x", "pid": server.pid}))
+    try:
+        assert server.stdout is not None
+        server.stdout.readline()
+        error = home.error("list")
+        assert error["message"] == f"`fairlane serve` of the version before runs (pid {server.pid})"
+        assert error["hint"] == f"Stop it: kill {server.pid}. Then do this again."
+        findings = home.ask("doctor", code=1)["findings"]
+        assert any(f"(pid {server.pid})" in row["message"] for row in findings)
+        assert schema_at(store) == 2
+    finally:
+        server.communicate(timeout=LIMIT_SECONDS)
+    assert home.run("list").code == 0
+    assert schema_at(store) == latest()

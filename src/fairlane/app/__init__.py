@@ -72,12 +72,14 @@ def _whole(db: str | None) -> str | None:
 
 
 def _refuse_old_daemon(*folders: Path) -> None:
-    """A daemon that runs on an older schema can do nothing more after a migration."""
+    """A daemon or server that runs on an older schema can do nothing more after a migration."""
     from fairlane.runtime.lock import holder
-    from fairlane.service.home.old_home import old_daemon
+    from fairlane.service.home.old_home import old_daemon, refuse_old_server
 
     for daemon in filter(None, map(holder, folders)):
         raise old_daemon(daemon)
+    for folder in folders:
+        refuse_old_server(folder)
 
 
 def open_store(url: str, permit: Callable[[Path], None] = lambda path: None) -> Store:

@@ -181,6 +181,7 @@ def _file_of_store(path: Path, daemon: Mapping[str, object] | None) -> Iterator[
     if schema < latest and daemon is not None:
         yield _error("schema", old_home.old_daemon(daemon))
     elif schema < latest:
+        old_home.refuse_old_server(path.parent)
         text = f"{path} has schema {schema}, to be brought to {latest}"
         yield Finding(NOTE, "schema", text, "The next command does it, after a backup.")
     for problem in wrong:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -84,6 +85,19 @@ def old_daemon(daemon: Mapping[str, object]) -> Refused:
     message = f"`fairlane {daemon['what']}` of the version before runs{pid}"
     hint = "`fairlane down` ends it; agents go on. Then do this again."
     return Refused(message, hint, "old_daemon")
+
+
+def refuse_old_server(folder: Path) -> None:
+    """A server of an older version, without a daemon, can answer nothing more after a migration."""
+    try:
+        record = json.loads((folder / "server.json").read_text(encoding="utf-8"))
+        pid = int(record["pid"])
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if b"serve" in words:  # its number may be another process's by now
+        message = f"`fairlane serve` of the version before runs (pid {pid})"
+        raise Refused(message, f"Stop it: kill {pid}. Then do this again.", "old_daemon")
 
 
 def _alive(folder: Path) -> Iterable[str]:
