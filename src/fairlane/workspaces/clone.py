@@ -166,8 +166,15 @@ def _bring(at: git.Checkout, repo: git.Checkout, commit: str) -> None:
     (source / "config").write_text(text, "utf-8")
     (source / "objects").symlink_to(at.path / ".git" / "objects")
     _copy_shallow(at, source)
-    upload.fetch(repo, source, at.path / ".git" / "objects", commit)
-    shutil.rmtree(source, ignore_errors=True)
+    try:
+        upload.fetch(repo, source, at.path / ".git" / "objects", commit)
+    except git.GitError as error:
+        causes = [line for line in error.said.splitlines() if "error: " in line] or [error.message]
+        hint = "`fairlane workspaces` lists it; `fairlane retry TASK` lets its agent correct it."
+        message = f"the branch of {at.path} cannot be fetched: {plain_files.shown(causes[0])}"
+        raise Refused(message, hint, "fetch") from error
+    finally:
+        shutil.rmtree(source, ignore_errors=True)
 
 
 def _refuse_loss(

@@ -86,7 +86,9 @@ def _listed(path: Path) -> list[git.Setting]:
         return []
     given = bytes_of(path, _BYTES_MAX)
     env = git.environment() | {"GIT_DIR": os.devnull}
-    done = git.execute(Path("/"), ("config", "--file", "-", "--list", "-z"), env, given=given)
+    done = git.execute(
+        Path("/"), ("config", "--file", "-", "--no-includes", "--list", "-z"), env, given=given
+    )
     pairs = []
     for line in os.fsdecode(done.stdout).split("\0"):
         name, is_valued, value = line.partition("\n")

@@ -64,9 +64,15 @@ _NOBODY = (("user.name", "Fairlane"), ("user.email", "fairlane@localhost"))
 
 
 class GitError(Refused):
-    """Git refused."""
+    """Git refused; `said` is all that it printed."""
 
     code = "git"
+
+    def __init__(
+        self, message: str, hint: str = "", code: str | None = None, said: str = ""
+    ) -> None:
+        super().__init__(message, hint, code)
+        self.said = said
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +167,7 @@ def execute(
         if missing := shortage_in(text):
             raise Shortage(f"{what}: {missing}")
         last = (text.splitlines() or ["failed"])[-1]
-        raise GitError(f"{what}: {last}", _hint(last))
+        raise GitError(f"{what}: {last}", _hint(last), said=text)
     return done
 
 
