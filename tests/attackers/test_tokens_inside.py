@@ -67,6 +67,16 @@ def test_what_decides_for_people_is_among_them():
     assert decides <= CONTEXTS.keys() - MAY
 
 
+def test_the_documentation_says_the_same():
+    page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    section = page.partition("## What an attempt may do")[2].partition("\n## ")[0]
+    granted, _, refused = section.partition("All other commands")
+    for path in MAY - {"workspaces"}:
+        assert f"`{path}`" in granted, path
+    for path in CONTEXTS.keys() - MAY:
+        assert f"`{path}`" in refused or f"`{path.split()[0]}`" in refused, path
+
+
 @pytest.fixture
 def attempt(tmp_path) -> dict[str, str]:
     """The variables of an attempt of task `own`, which is in flight."""
