@@ -91,7 +91,7 @@ class EventHub:
                     self.changes += 1
                     self._read_new(context)
                 stamp = now
-            except FairlaneError:  # the store is busy: the next round reads it
+            except (FairlaneError, OSError):  # the store is busy, files ran out: read it later
                 stamp = -1
             SYSTEM.wait(GATHER_SECONDS, self._closing)
 

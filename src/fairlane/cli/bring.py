@@ -54,10 +54,11 @@ def _sources(
 def import_(call: Call, /, source: str, path: str, write_back: bool, **wishes: Any) -> None:
     """Make tasks of what a source has: a file, a folder, or - for standard input.
 
-    SOURCE: jsonl, queue.json, cards, beads, taskmaster, spec-kit, backlog, github. With IDs only
-    these; the id of an epic or a phase stands for all its open items. A second time changes
-    nothing but what the source changed and what has not started. The source is only read, unless
-    --write-back asks for more.
+    SOURCE: jsonl, queue.json, cards, beads, taskmaster, spec-kit, backlog, github.
+
+    With IDs only these; the id of an epic or a phase stands for all its open items. A second time
+    changes nothing but what the source changed and what has not started. The source is only read,
+    unless --write-back asks for more.
 
     \b
     Example:

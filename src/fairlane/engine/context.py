@@ -41,6 +41,7 @@ class Context:
     db: str | None = None  # the store's URL, where a caller named one
     lease: str | None = None  # of the attempt that calls; None: a person
     executors: dict[str, Executor] = field(default_factory=dict)  # by name, as they are needed
+    artifacts_after: int = 0  # the task up to which the last round looked for artifacts
     _policy: tuple[FileMark, Policy] | None = field(default=None, init=False, repr=False)
 
     @property

@@ -101,8 +101,13 @@ class WaitsForFiles(NamedTuple):
 
 
 def files_waited_for(context: Context, reading: Reading) -> list[WaitsForFiles]:
-    """The tasks that wait for artifacts."""
-    rows = reading.listing(Filter(wait="artifact"), limit=LOOKED_AT_MAX)
+    """Tasks that wait for artifacts; of many, each round looks at the next ones."""
+    waiting, after = Filter(wait="artifact"), context.artifacts_after
+    rows = reading.listing(waiting, after, LOOKED_AT_MAX)
+    if after and len(rows) < LOOKED_AT_MAX:
+        first = reading.listing(waiting, 0, LOOKED_AT_MAX - len(rows))
+        rows += [row for row in first if row.task.seq <= after]
+    context.artifacts_after = rows[-1].task.seq if len(rows) == LOOKED_AT_MAX else 0
     projects = reading.table(Project) if rows else {}
     return [WaitsForFiles(row.task, _folder(context, projects, row.task)) for row in rows]
 
