@@ -10,6 +10,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
 
+from fairlane.input_file import read_file
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND, Micros
 from fairlane.model.record import dataclass
@@ -103,7 +104,7 @@ class NotifyRule:
 
     on: tuple[str, ...] = NOTICES
     command: tuple[str, ...] | None = None
-    url: str | None = None
+    url: str | None = field(default=None, repr=False)  # http or https; parts of it are secret
     secret: str | None = field(default=None, repr=False)
 
 
@@ -222,6 +223,24 @@ def _secret(value: object) -> str:
         raise Invalid("not a line of text", error.hint) from None
 
 
+def _webhook(value: object) -> str:
+    """An address that can be sent to; no error shows it."""
+    from urllib.parse import urlsplit
+
+    hint = 'Write it as "https://host/path", in ASCII and without blanks.'
+    url = _secret(value)
+    try:
+        parts = urlsplit(url)
+        is_good = parts.hostname and parts.port != 0 and url.isascii() and " " not in url
+    except ValueError:
+        raise Invalid("not a URL", hint) from None
+    if parts.scheme not in ("http", "https"):
+        raise Invalid("neither http nor https", hint)
+    if not is_good:
+        raise Invalid("not a URL", hint)
+    return url
+
+
 def _stop(value: object) -> tuple[Micros, ...]:
     """Two durations, or one that is used for both."""
     steps = entries(value) if isinstance(value, list) else (value, value)
@@ -265,7 +284,7 @@ _NAMED: dict[str, tuple[Callable[..., object], Readers]] = {
 _LISTS: dict[str, tuple[Callable[..., object], Readers]] = {
     "notify": (
         NotifyRule,
-        {"on": some_of(NOTICES), "command": program, "url": line, "secret": _secret},
+        {"on": some_of(NOTICES), "command": program, "url": _webhook, "secret": _secret},
     ),
     "source": (
         SourceRule,
@@ -332,10 +351,7 @@ def _error(origin: str, what: str, hint: str) -> Invalid:
 
 def _read_text(path: Path) -> str | None:
     try:
-        data = path.read_bytes()
-        if len(data) > FILE_BYTES_MAX:
-            raise _error(str(path), f"{len(data)} bytes are no settings", "It is a page of TOML.")
-        return data.decode("utf-8").replace("\r\n", "\n")
+        return read_file(path, FILE_BYTES_MAX).decode("utf-8").replace("\r\n", "\n")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -24,7 +24,7 @@ DOCUMENTS = [
     "README.md", "docs/quickstart.md", "docs/policies.md", "docs/embedding.md", "docs/operating.md",
     "docs/walk.md", "docs/sources.md", "docs/sources/beads.md", "docs/sources/cards.md",
     "docs/sources/taskmaster.md", "docs/sources/spec-kit.md", "docs/sources/backlog.md",
-    "docs/sources/github.md", "docs/sources/sync.md", "docs/groups.md",
+    "docs/sources/github.md", "docs/sources/sync.md", "docs/groups.md", "docs/notifications.md",
     *(f"docs/coming-from/{each}.md" for each in (
         "loopr", "agency", "agent-queue", "gas-town", "cool-workflow",
     )),

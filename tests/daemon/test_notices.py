@@ -1,15 +1,13 @@
-"""Who wants to know is told: by a command, and by a signed webhook."""
+"""Commands that get notices; webhooks are in tests/attackers."""
 
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
-from fairlane.notify.send import send, signature
+from fairlane.notify.send import send, target_name
 from fairlane.settings import NotifyRule
 from tests.daemon.world import World
 
@@ -39,35 +37,10 @@ def test_a_command_is_told_of_what_was_parked_a_finished_group_and_an_empty_queu
     assert len(numbers) == len(set(numbers))  # none came twice
 
 
-def test_a_webhook_is_signed_and_tried_again() -> None:
-    seen: list[tuple[bytes, str | None]] = []
-
-    class Listener(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            seen.append((body, self.headers.get("X-Fairlane-Signature")))
-            self.send_response(503 if len(seen) == 1 else 200)
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:
-            return
-
-    server = HTTPServer(("127.0.0.1", 0), Listener)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        rule = NotifyRule(url=f"http://127.0.0.1:{server.server_port}/", secret="s3cret")
-        assert send(rule, {"number": 7, "event": "parked"}) == ""
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-    body, signed = seen[1]
-    assert len(seen) == 2
-    assert signed == signature("s3cret", body)
-    assert json.loads(body)["number"] == 7
-
-
-def test_what_cannot_be_told_is_said() -> None:
-    assert "no-such-program" in send(NotifyRule(command=("no-such-program",)), {"number": 1})
-    assert send(NotifyRule(command=("false",)), {"number": 1}) == "false: exit 1"
+def test_a_command_that_fails_or_is_missing_is_named() -> None:
+    missing = NotifyRule(command=("no-such-program",))
+    assert send(missing, {"number": 1}, 0) == ("No such file or directory", False)
+    assert target_name(missing) == "no-such-program"
+    assert send(NotifyRule(command=("false",)), {"number": 1}, 0) == ("exit 1", False)
+    slow = NotifyRule(command=("sleep", "1000"))
+    assert send(slow, {"number": 1}, 0, 0.2).problem == "it did not end within 0.2 s"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from fairlane.cli.options import Call, takes_call
 from fairlane.cli.output import count, listed, paint, safe, warn, wrapped
+from fairlane.cli.values import read_input
 from fairlane.model.errors import Invalid, Refused
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _where(source: str, path: str, home: Path) -> Where:
     if path != "-":
         return Where(Path(path), home=home)
     try:
-        return Where(text=sys.stdin.buffer.read().decode("utf-8-sig"), home=home)
+        return Where(text=read_input().decode("utf-8-sig"), home=home)
     except UnicodeDecodeError as error:
         raise Invalid("standard input: not UTF-8 text", "Give UTF-8.") from error
 

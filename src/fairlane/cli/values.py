@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
@@ -29,6 +28,8 @@ COUNTERS = ("input", "output", "cache_read", "cache_write")
 Counters: TypeAlias = dict[str, int]
 #: A prompt, a result or a note beyond this size is a mistake.
 FILE_BYTES_MAX = 1_000_000
+#: So is a list of tasks or a scenario beyond this one.
+LIST_BYTES_MAX = 100_000_000
 _SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
 
 
@@ -127,21 +128,26 @@ def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
 
 def read_text(name: str, what: str = "file", most: int = FILE_BYTES_MAX) -> str:
     """The text of a file; `-` is standard input."""
+    from fairlane.input_file import read_file
+
     try:
-        data = sys.stdin.buffer.read(most + 1) if name == "-" else _bytes(name, most)
+        data = read_input(most) if name == "-" else read_file(name, most)
+        return data.decode("utf-8-sig")
     except OSError as error:
         raise Invalid(f"{name}: cannot be read: {error.strerror}", f"Give a {what}.") from error
-    if len(data) > most:
-        raise Invalid(f"{name}: too long", f"A {what} has at most {most} bytes.")
-    try:
-        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Invalid(f"{name}: not UTF-8 text", f"Give a {what} as text.") from error
 
 
-def _bytes(name: str, most: int) -> bytes:
-    with Path(name).open("rb") as file:
-        return file.read(most + 1)
+def read_input(most: int = LIST_BYTES_MAX) -> bytes:
+    """Standard input until its end."""
+    from fairlane.input_file import read_stream
+
+    try:
+        return read_stream(sys.stdin.buffer, most)
+    except OSError as error:
+        message = f"standard input: cannot be read: {error.strerror}"
+        raise Invalid(message, "Give less, or a file.") from error
 
 
 TOKENS = _Typed("COUNTS", tokens)

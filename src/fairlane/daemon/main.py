@@ -54,12 +54,12 @@ class Daemon:
         threads: ThreadsOf = ThreadPoolExecutor,
         spawn: Spawn = in_thread,
     ) -> None:
-        self.context, self.say, self._tick, self._what = context, say, tick, what
-        self._clock = context.clock
+        self.context, self.say, self._what = context, say, what
+        self._tick, self._clock = lambda: tick(self), context.clock
         self.policy: Policy = context.policy()  # a bad file starts nothing
         host = host_of(context, threads)
         self._port, self.attempts = host.port, Supervisor(host)
-        self._notices = Notices(context, say, threads(1, "notify"))
+        self._notices = Notices(context, say, threads)
         self._sources = Sources(context, say, self.attempts.waker, what, spawn)
         self._trouble, self._files = Trouble(say, context.clock), OpenFiles(context, say)
         self._signals = Waker()
@@ -99,6 +99,7 @@ class Daemon:
     def _begin(self) -> None:
         self._files.fit(self.policy)
         self._port.present()
+        self._notices.begin()
         recovered = self.attempts.recover()
         for line in recovered.lines():
             self.say(line)
@@ -125,7 +126,7 @@ class Daemon:
         steps: tuple[Callable[[], object], ...] = (
             self.attempts.take_launched, lambda: self.attempts.renew(self.policy.lease.ttl),
             self.attempts.settle_ended, self.attempts.report_progress, self._follow_changes,
-            lambda: self._schedule(options), self._sources.tell, lambda: self._tick(self),
+            lambda: self._schedule(options), self._sources.tell, self._notices.look, self._tick,
         )  # fmt: skip
         for step in steps:
             if not self._trouble.attempt(step):
@@ -163,7 +164,6 @@ class Daemon:
         self._dirty = bool(leased.plan.reclaims)  # they wait from now on: the next plan knows it
         self.attempts.launch(leased.documents, self.policy.capacity.spawn_delay / SECOND)
         self._note_empty(leased.plan)
-        self._notices.look()
         compact_if_due(self.context)
 
     def _plan_is_due(self) -> bool:

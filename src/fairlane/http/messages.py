@@ -11,6 +11,7 @@ from typing import NoReturn
 from starlette.types import Receive, Scope, Send
 
 from fairlane.model.errors import FairlaneError, Forbidden, Invalid, NotFound, Refused, TryLater
+from fairlane.model.values import once
 
 #: `Retry-After`, in seconds.
 RETRY_SECONDS = 1
@@ -159,15 +160,6 @@ def cookies_of(scope: Scope, name: str) -> list[str]:
     return [value for key, _, value in pairs if key == name]
 
 
-def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    document = dict(pairs)
-    if len(document) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"key {twice!r} is given twice")
-    return document
-
-
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
@@ -179,7 +171,7 @@ def _constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
 
 
-_decoder = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_finite, parse_constant=_constant)
+_decoder = json.JSONDecoder(object_pairs_hook=once, parse_float=_finite, parse_constant=_constant)
 
 
 def _refuse_deep(document: dict[str, object]) -> None:

@@ -14,6 +14,7 @@ from fairlane.model.errors import FairlaneError, Invalid
 from fairlane.model.instant import Instant, Micros
 from fairlane.model.record import dataclass, filled, layout
 from fairlane.model.task import Task
+from fairlane.model.values import once
 
 MERGES = ("keep", "merge", "pr")
 SESSIONS = ("resume", "fresh")
@@ -204,7 +205,7 @@ def parse_jsonl(text: str, origin: str) -> Records:
         return f"{origin}:{numbers[at] + 1}"
 
     try:  # all at once: a file of a hundred thousand lines is mostly this
-        rows = json.loads(f"[{','.join(written)}]")
+        rows = json.loads(f"[{','.join(written)}]", object_pairs_hook=once)
     except (ValueError, RecursionError):
         rows = None
     if rows is None or len(rows) != len(written) or set(map(type, rows)) - {dict}:
@@ -215,7 +216,7 @@ def parse_jsonl(text: str, origin: str) -> Records:
 def _row(line: str, where: str) -> dict[str, object]:
     hint = 'Each line is one task, such as {"id": "a", "prompt": "Fix the build"}.'
     try:
-        row = json.loads(line)
+        row = json.loads(line, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
         raise Invalid(f"{where}: not JSON: {error}", hint) from error
     if not isinstance(row, dict):

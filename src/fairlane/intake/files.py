@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from fairlane.input_file import read_file
 from fairlane.intake.sources.base import Where
 from fairlane.model.errors import Invalid, TryLater
+from fairlane.model.values import once
 
 #: Beyond this size it is no list of work.
-FILE_BYTES_MAX = 500_000_000
+FILE_BYTES_MAX = 100_000_000
 UNREADABLE = "unreadable"
 
 
@@ -40,9 +42,7 @@ def path_of(where: Where, what: str) -> Path:
 def read_text(path: Path, what: str) -> str:
     """The text of a file, without a byte order mark."""
     try:
-        if path.stat().st_size > FILE_BYTES_MAX:
-            raise Invalid(f"{path}: too large", f"Give {what}.", code=UNREADABLE)
-        return path.read_bytes().decode("utf-8-sig")
+        return read_file(path, FILE_BYTES_MAX).decode("utf-8-sig")
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror}"
         raise Invalid(message, f"Give {what}.", code=UNREADABLE) from error
@@ -53,7 +53,7 @@ def read_text(path: Path, what: str) -> str:
 def parse_json(text: str, name: str, what: str) -> object:
     """The document that a text is."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
         raise Invalid(f"{name}: not JSON: {error}", f"Give {what}.", code=UNREADABLE) from error
 

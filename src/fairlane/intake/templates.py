@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from fairlane.input_file import read_file
 from fairlane.model.errors import Refused, did_you_mean
 from fairlane.model.project import Project
 
@@ -27,14 +28,11 @@ def find(name: str, project: Project, home: Path) -> str:
     places = [folder / "templates" / f"{name}.md" for folder in (*folders, home)]
     for place in places:
         try:
-            data = place.read_bytes()
+            return read_file(place, FILE_BYTES_MAX).decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             raise Refused(f"template {name}: {place} cannot be read: {error.strerror}") from error
-        if len(data) > FILE_BYTES_MAX:
-            raise Refused(f"template {name}: {place} has {len(data)} bytes", "Make it shorter.")
-        return data.decode("utf-8", "replace")
     looked = " and ".join(str(place) for place in places)
     known = {page.stem for place in places for page in place.parent.glob("*.md")} | {NONE}
     hint = f"{did_you_mean(name, known)} Looked for {looked}."

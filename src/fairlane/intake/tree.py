@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fairlane.model.errors import Invalid, did_you_mean
-from fairlane.model.values import check_name
+from fairlane.model.values import check_name, once
 
 #: Deepest nesting of groups.
 DEPTH_MAX = 32
@@ -30,7 +30,7 @@ def parse_tree(text: str, origin: str) -> dict[str, object]:
     """The tree that a text of JSON or TOML is."""
     as_json = text.lstrip().startswith("{")
     try:
-        tree = json.loads(text) if as_json else tomllib.loads(text)
+        tree = json.loads(text, object_pairs_hook=once) if as_json else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         form = "JSON" if as_json else "TOML"
         raise Invalid(f"{origin}: not {form}: {error}", _HINT) from error

@@ -112,6 +112,16 @@ def line(value: object) -> str:
     return written
 
 
+def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object whose keys appear once each: the `object_pairs_hook` for input."""
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"key {twice!r} is given twice")
+    return table
+
+
 def is_name(value: object) -> TypeGuard[str]:
     """Whether this may name a task, project, group or workspace: it becomes a path and a branch."""
     return (

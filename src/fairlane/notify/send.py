@@ -1,63 +1,71 @@
-"""Send one event to one listener, with a timeout; webhooks are signed and retried."""
+"""Send one event to one target, once: a command with JSON on its input, or a signed webhook."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from fairlane.clock import SYSTEM
+from fairlane.model.instant import SECOND, Instant
+from fairlane.notify.webhook import NUMBER, SIGNATURE, TIMESTAMP, post, shown, signature
 from fairlane.settings import NotifyRule
 
-SECONDS_MAX = 10
-TRIES = 3
-_PAUSE_SECONDS = 0.5
+SECONDS_MAX = 10.0
+#: Answers that another try may change; so may every 5xx.
+_LATER = (408, 425, 429)
 
 
-def send(rule: NotifyRule, document: Mapping[str, object]) -> str:
-    """Send one event; return what went wrong, or ""."""
+class Sent(NamedTuple):
+    """What came of one try; no `problem`: it was taken."""
+
+    problem: str = ""
+    again: bool = False  # whether another try may succeed
+
+
+def send(
+    rule: NotifyRule, document: Mapping[str, object], now: Instant, seconds: float = SECONDS_MAX
+) -> Sent:
+    """Try once, for this long at most; problems never show a secret."""
     body = json.dumps(document, ensure_ascii=True, sort_keys=True).encode()
     if rule.command is not None:
-        return _command(rule.command, body)
-    return _webhook(rule, body, str(document.get("number", ""))) if rule.url else ""
+        return _command(rule.command, body, seconds)
+    assert rule.url is not None
+    timestamp = str(now // SECOND)
+    headers = {
+        "Content-Type": "application/json",
+        NUMBER: str(document.get("number", "")),
+        TIMESTAMP: timestamp,
+    }
+    if rule.secret:
+        headers[SIGNATURE] = signature(rule.secret, timestamp, body)
+    try:
+        return _judge(post(rule.url, body, headers, seconds))
+    except OSError as error:
+        return Sent(error.strerror or str(error) or type(error).__name__, again=True)
 
 
-def signature(secret: str, body: bytes) -> str:
-    """What a listener compares: HMAC-SHA-256 of the body."""
-    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+def target_name(rule: NotifyRule) -> str:
+    """How messages name a target: its program, or where it is, without what is secret."""
+    return rule.command[0] if rule.command else shown(rule.url or "")
 
 
-def _command(argv: tuple[str, ...], body: bytes) -> str:
+def _command(argv: tuple[str, ...], body: bytes, seconds: float) -> Sent:
+    null = subprocess.DEVNULL
     try:
         done = subprocess.run(
-            list(argv), input=body, capture_output=True, timeout=SECONDS_MAX, check=False
+            argv, input=body, stdout=null, stderr=null, timeout=seconds, check=False
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{argv[0]}: {error}"
-    return "" if done.returncode == 0 else f"{argv[0]}: exit {done.returncode}"
+    except subprocess.TimeoutExpired:
+        return Sent(f"it did not end within {seconds:.3g} s")
+    except OSError as error:
+        return Sent(error.strerror or str(error))
+    return Sent(f"exit {done.returncode}" if done.returncode else "")
 
 
-def _webhook(rule: NotifyRule, body: bytes, number: str) -> str:
-    assert rule.url is not None
-    headers = {"Content-Type": "application/json", "X-Fairlane-Event": number}
-    if rule.secret:
-        headers["X-Fairlane-Signature"] = signature(rule.secret, body)
-    problem = ""
-    for turn in range(TRIES):
-        if turn:
-            SYSTEM.wait(_PAUSE_SECONDS * 2**turn)
-        request = urllib.request.Request(rule.url, body, headers, method="POST")
-        try:
-            with urllib.request.urlopen(request, timeout=SECONDS_MAX):
-                return ""
-        except urllib.error.HTTPError as error:
-            problem = f"{rule.url}: {error.code}"
-            if error.code < 500 and error.code != 429:
-                break
-        except (OSError, ValueError) as error:
-            problem = f"{rule.url}: {error}"
-    return problem
+def _judge(status: int) -> Sent:
+    if 200 <= status < 300:
+        return Sent()
+    if 300 <= status < 400:
+        return Sent(f"it answered {status}, and redirects are not followed")
+    return Sent(f"it answered {status}", again=status >= 500 or status in _LATER)

@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
+from fairlane.input_file import read_file
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import Micros, show_duration
 from fairlane.model.project import Budget
@@ -224,10 +225,7 @@ def problems(path: Path) -> list[Invalid]:
 def read_text(path: Path) -> str | None:
     """The text of a file; None when there is no file. One that cannot be read is an error."""
     try:
-        data = path.read_bytes()
-        if len(data) > FILE_BYTES_MAX:
-            raise Invalid(f"{path}: {len(data)} bytes is no policy", "A policy is a page of TOML.")
-        return data.decode("utf-8").replace("\r\n", "\n")
+        return read_file(path, FILE_BYTES_MAX).decode("utf-8").replace("\r\n", "\n")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -13,12 +13,13 @@ from fairlane.engine.end_attempt import Ending
 from fairlane.engine.snapshot import Asker
 from fairlane.executors.base import Exit, Gone, Orders
 from fairlane.model.errors import FairlaneError, TryLater
+from fairlane.notify.send import Sent
 from fairlane.runtime import supervisor
 from fairlane.runtime.launch import Host
 from fairlane.runtime.lock import holder
 from fairlane.runtime.watch import RunningAttempt
 from fairlane.service import queue, tasks
-from fairlane.settings import host_name
+from fairlane.settings import NotifyRule, Settings, host_name
 from fairlane.testing.fake_executor import Script
 from tests.unit.runtime.daemons import FAILS, World
 
@@ -337,25 +338,83 @@ def test_waiting_for_time_alone_ends_with_its_limit(world: World) -> None:
     assert 60.0 <= world.clock.monotonic() < 62.0
 
 
-def test_events_are_sent_once_in_order_and_after_a_failure_said(
+def test_events_are_sent_once_in_order_and_a_refusal_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[tuple[object, object]] = []
 
-    def send(rule: object, document: dict[str, object]) -> str:
+    def send(rule: object, document: dict[str, object], now: int, seconds: float) -> Sent:
         sent.append((document["event"], document["task"]))
-        return "nobody listens" if document["task"] == "b" else ""
+        return Sent("it answered 404") if document["task"] == "b" else Sent()
 
     monkeypatch.setattr(notices, "send", send)
-    rule = {"command": ["true"], "on": ["parked", "queue_empty"]}
-    world = World(tmp_path, {"notify": [rule]})
+    world = World(tmp_path, {"notify": [{"command": ["true"], "on": ["parked", "queue_empty"]}]})
     world.policy("retry.max_attempts = 1\n")
     world.scripts |= {"a": FAILS, "b": FAILS}
     world.add("a", "b")
     world.up(20.0)
     world.up(10.0)  # the next daemon goes on where this one was
     assert sent == [("parked", "a"), ("parked", "b"), ("queue_empty", None)]
-    assert world.said.count("warning: not told of parked: nobody listens") == 1
+    refusals = [line for line in world.said if line.endswith("was not sent: it answered 404")]
+    assert len(refusals) == 1
+    assert refusals[0].startswith("warning: notify[0] (true): parked (event ")
+
+
+def test_a_target_that_is_down_is_retried_for_a_day_and_holds_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: dict[str, list[object]] = {"up": [], "down": []}
+    tries: list[float] = []
+    back_at = 2 * 86_400.0
+
+    def send(rule: NotifyRule, document: dict[str, object], now: int, seconds: float) -> Sent:
+        assert rule.command
+        if rule.command[0] == "down" and world.clock.monotonic() < back_at:
+            tries.append(world.clock.monotonic())
+            return Sent("it answered 503", again=True)
+        sent[rule.command[0]].append(document["task"])
+        return Sent()
+
+    monkeypatch.setattr(notices, "send", send)
+    rules = [{"command": [name], "on": ["parked"]} for name in ("down", "up")]
+    world = World(tmp_path, {"notify": rules})
+    world.policy('retry.max_attempts = 1\ncycle.interval = "1h"\n')
+    world.scripts |= {"a": FAILS, "b": FAILS}
+    world.add("a")
+    world.add("b", not_before="2026-02-01T11:55:00Z")  # in two days less five minutes
+    world.up(100.0)
+    assert sent == {"up": ["a"], "down": []}
+    waits = [round(later - tries[0]) for later in tries[1:5]]
+    assert waits == [1, 3, 7, 15]  # twice as long each time
+    assert world.said[-1] == "warning: notify[0] (down): the next daemon sends what was not sent"
+    while (left := back_at - 600 - world.clock.monotonic()) > 0:
+        world.clock.wait(left)
+    world.up(1200.0)
+    assert sent == {"up": ["a", "b"], "down": ["b"]}
+    assert [line for line in world.said if "is too old and was not sent" in line]
+
+
+def test_a_new_target_is_not_sent_what_was_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[object] = []
+
+    def send(rule: object, document: dict[str, object], now: int, seconds: float) -> Sent:
+        sent.append(document["task"])
+        return Sent()
+
+    monkeypatch.setattr(notices, "send", send)
+    world = World(tmp_path)
+    world.policy("retry.max_attempts = 1\n")
+    world.scripts |= {"a": FAILS, "b": FAILS}
+    world.add("a")
+    world.run()
+    world.settings = Settings.parse(
+        {"worker": {"name": "box"}, "notify": [{"command": ["true"], "on": ["parked"]}]}
+    )
+    world.add("b")
+    world.run()
+    assert sent == ["b"]
 
 
 def test_a_source_is_read_at_the_start_and_when_its_file_changes(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +31,7 @@ from fairlane.cli.output import (
     wrapped,
     write,
 )
+from fairlane.cli.values import read_input
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import Instant, parse_instant
 from fairlane.model.plan import Hold, ScoreParts
@@ -126,7 +126,7 @@ def read_scenario(call: Call, name: str) -> Scenario:
     from fairlane.service.scenario import load, parse
 
     if name == "-":
-        return parse(sys.stdin.buffer.read(), "stdin", call.fixed_now)
+        return parse(read_input(), "stdin", call.fixed_now)
     return load(Path(name), call.fixed_now)
 
 

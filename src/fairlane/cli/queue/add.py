@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
 from fairlane.cli.options import Call, takes_call, takes_options
 from fairlane.cli.output import count, listed, ordinal, safe, warn
-from fairlane.cli.values import moment, pairs, read_text, token_count
+from fairlane.cli.values import LIST_BYTES_MAX, moment, pairs, read_text, token_count
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import show_instant
 
@@ -236,17 +234,8 @@ def _records(file: str | None, fields: dict[str, object], chain: bool) -> Record
     for name in _ONE_ONLY:
         if name in fields:
             raise Invalid(f"--file gives each task its own {name}", f"Take the {name} out.")
-    return parse_jsonl(_text(file), "stdin" if file == "-" else file)
-
-
-def _text(file: str) -> str:
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise Invalid(f"{file}: cannot be read: {error.strerror}", "Give a JSONL file.") from error
-    except UnicodeDecodeError as error:
-        raise Invalid(f"{file}: not UTF-8 text", "Give a JSONL file.") from error
+    text = read_text(file, "JSONL file", LIST_BYTES_MAX)
+    return parse_jsonl(text, "stdin" if file == "-" else file)
 
 
 def added_text(document: AddedAnswer, look: Look) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairlane.input_file import read_file
 from fairlane.intake import fields
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.project import Project
@@ -25,6 +26,7 @@ FIELDS = (
     "kind", "title", "agent", "priority", "artifacts", "parallel", "timeout", "max_attempts",
     "labels", "locks", "template", "session", "merge", "base", "pool", "estimate_tokens",
 )  # fmt: skip
+FILE_BYTES_MAX = 1_000_000
 KEYS = ("name", "prompt", "needs", *FIELDS)
 _OWN = ("prompt", "title", "id", "folder")
 _OF_STEP = ("id", "branch", "folder")
@@ -79,7 +81,7 @@ def find(name: str, project: Project | None, home: Path) -> Recipe:
     check_name("recipe", name)
     for folder in folders:
         file = folder / f"{name}.toml"
-        if file.is_file():
+        if file.exists():
             return parse(name, _read(file))
     known = {page.stem for folder in folders for page in folder.glob("*.toml")}
     hint = f"{did_you_mean(name, known)} Your own go to {folders[0]}."
@@ -175,9 +177,10 @@ def _filler(
 
 def _read(file: Path) -> str:
     try:
-        return text(file.read_text(encoding="utf-8"))
+        return text(read_file(file, FILE_BYTES_MAX).decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise Invalid(f"recipe {file.stem}: {file} cannot be read: {error}", "Mend it.") from error
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise Invalid(f"recipe {file.stem}: {file} cannot be read: {why}", "Mend it.") from error
 
 
 def title_of(task: Mapping[str, object]) -> str:

@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from fairlane.input_file import read_file
 from fairlane.intake import atomic_write, frontmatter
 from fairlane.intake.outline import leftover
 from fairlane.intake.sources import base
@@ -144,9 +145,7 @@ def _text(path: Path, folder: Path) -> str:
     try:
         if not path.resolve(strict=True).is_relative_to(folder.resolve()):
             raise Invalid("it is a link that leads out of the folder")
-        if path.stat().st_size > CARD_BYTES_MAX:
-            raise Invalid(f"it has more than {CARD_BYTES_MAX} bytes")
-        return _decoded(path.read_bytes())
+        return _decoded(read_file(path, CARD_BYTES_MAX))
     except OSError as error:
         raise Invalid(f"it cannot be read: {error.strerror}") from error
 

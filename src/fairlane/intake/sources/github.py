@@ -44,7 +44,7 @@ _QUIET = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "NO_COLOR": "
 def read(where: Where) -> Found:
     """Every issue of the file or of `gh`."""
     text = where.text
-    if text is None and where.path is not None and where.path.is_file():
+    if text is None and where.path is not None and _is_given(where.path):
         text = read_text(where.path, WHAT)
     if text is None:
         text = _ask(where)
@@ -56,6 +56,11 @@ def read(where: Where) -> Found:
     places = [f"{origin}, record {at} of {len(rows)}" for at in range(1, len(rows) + 1)]
     entries, left_out = outline.each_valid(zip(places, rows, strict=True), listing.entries)
     return outline.Outline(entries).found(listing.parents.values(), left_out)
+
+
+def _is_given(path: Path) -> bool:
+    """Whether this is a file, or something in its place, rather than a folder or OWNER/NAME."""
+    return path.exists() and not path.is_dir()
 
 
 class _Listing:

@@ -10,7 +10,7 @@ from fairlane.intake import fields
 from fairlane.intake.files import path_of, read_text
 from fairlane.intake.sources.base import Found, Item, LeftOut, Standing, Where
 from fairlane.model.errors import Invalid
-from fairlane.model.values import wrong
+from fairlane.model.values import once, wrong
 
 WHAT = "a file with one task a line, or - for standard input"
 #: What others call a field -> the model's name. The first that is there counts.
@@ -55,7 +55,7 @@ def read(where: Where) -> Found:
 
 def _row(line: str) -> dict[str, object]:
     try:
-        row = json.loads(line)
+        row = json.loads(line, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
         raise Invalid(f"not JSON: {error}") from error
     if not isinstance(row, dict):

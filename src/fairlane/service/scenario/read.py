@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from fairlane.input_file import read_file
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import DAY, Instant, show_instant
 from fairlane.model.plan import Plan, Reason
@@ -17,7 +18,7 @@ from fairlane.model.project import usage_scopes
 from fairlane.model.record import dataclass
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Status
-from fairlane.model.values import COUNT_MAX, name, several, shown, whole, wrong
+from fairlane.model.values import COUNT_MAX, name, once, several, shown, whole, wrong
 from fairlane.policy.policy import Policy
 from fairlane.service.scenario.tasks import read_tasks
 from fairlane.service.scenario.world import Table, World, nearest, read_world, with_spent
@@ -194,7 +195,7 @@ class Scenario:
 def load(path: str | Path, now: Instant | None = None) -> Scenario:
     """The scenario in a file; `now` replaces the time of the file."""
     try:
-        data = Path(path).read_bytes()
+        data = read_file(path, FILE_BYTES_MAX)
     except FileNotFoundError as error:
         raise Invalid(f"{path}: there is no such file", "Give the path of a scenario.") from error
     except OSError as error:
@@ -210,7 +211,8 @@ def parse(text: str | bytes, origin: str = "scenario", now: Instant | None = Non
 def to_mapping(text: str | bytes, origin: str = "scenario") -> dict[str, object]:
     """The tables of a text, with exact decimals; a mistake is named with its place."""
     if len(text) > FILE_BYTES_MAX:
-        raise Invalid(f"{origin}: {len(text)} bytes is no scenario", "Make it smaller.")
+        hint = f"Use at most {FILE_BYTES_MAX:,} bytes."
+        raise Invalid(f"{origin}: {len(text)} bytes are no scenario", hint)
     try:
         plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text
     except UnicodeDecodeError as error:
@@ -247,14 +249,6 @@ def build(mapping: Mapping[str, object], origin: str, now: Instant | None = None
 
 
 def _from_json(text: str, origin: str) -> dict[str, object]:
-    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        table = dict(pairs)
-        if len(table) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"key {twice!r} appears twice in one object")
-        return table
-
     def no_constant(word: str) -> NoReturn:
         raise ValueError(f"{word} is not a number")
 
