@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 _CHUNK = 1 << 20
 #: Descriptors that are open already, such as `<(command)` of a shell: the caller waits for those.
-_OPEN = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+_OPEN = ("/dev/fd/", "/dev/stdin")
 _KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",

@@ -11,6 +11,7 @@ from fairlane.clock import Clock, SystemClock
 from fairlane.engine.context import STORE_FILE, Context
 from fairlane.model.errors import Invalid
 from fairlane.model.names import OLD_NAME
+from fairlane.private_files import make_home
 from fairlane.settings import FILE, Settings
 
 if TYPE_CHECKING:
@@ -37,7 +38,13 @@ def former_home(home: Path | None) -> Path | None:
 
 def _state() -> Path:
     state = os.environ.get("XDG_STATE_HOME")
-    return Path(state) if state else Path.home() / ".local" / "state"
+    if state:
+        return Path(state)
+    try:
+        return Path.home() / ".local" / "state"
+    except RuntimeError:  # no HOME, and no entry among the system's users
+        hint = "Set HOME or FAIRLANE_HOME, or give a folder with --home."
+        raise Invalid(f"user {os.getuid()} has no home directory", hint, "no_home") from None
 
 
 def open_context(
@@ -49,18 +56,16 @@ def open_context(
         from fairlane.service.home import old_home
 
         old_home.refuse(folder, former_home(home))
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        hint = "Give another folder with --home or FAIRLANE_HOME."
-        raise Invalid(f"{folder}: no home folder: {error.strerror}", hint) from error
+    warning = make_home(folder)
     settings = Settings.load(folder / FILE)
     url = db or settings.store.url or f"sqlite:{folder / STORE_FILE}"
     store = open_store(url, lambda path: _refuse_old_daemon(folder, path.parent))
-    return Context(
+    context = Context(
         folder, store, settings, clock or SystemClock(), actor_name(), db=_whole(db),
         lease=own_lease(),
     )  # fmt: skip
+    context.warnings += [warning] if warning else []
+    return context
 
 
 def _whole(db: str | None) -> str | None:

@@ -194,8 +194,7 @@ def run(arguments: Sequence[str]) -> int:
     except _Terminated:
         return TERMINATED
     except Exception as error:
-        sys.excepthook(type(error), error, error.__traceback__)
-        return print_error(_bug(error), as_json)
+        return _unexpected(error, as_json)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
@@ -227,6 +226,14 @@ def _usage(error: click.ClickException) -> Invalid:
     if isinstance(error, click.UsageError) and error.ctx:
         hint = f"See {error.ctx.command_path} --help."
     return Invalid(error.format_message(), hint, code="usage")
+
+
+def _unexpected(error: Exception, as_json: bool) -> int:
+    if isinstance(error, RuntimeError) and "home directory" in str(error):  # of `expanduser`
+        hint = "Set HOME, or write paths without ~."
+        return print_error(Invalid(f"~: {error}".rstrip("."), hint, "no_home"), as_json)
+    sys.excepthook(type(error), error, error.__traceback__)
+    return print_error(_bug(error), as_json)
 
 
 def _bug(error: Exception) -> FairlaneError:

@@ -10,16 +10,13 @@ import unicodedata
 from typing import TYPE_CHECKING, TextIO
 
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND, Instant, Micros, show_instant
+from fairlane.model.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fairlane.model.errors import FairlaneError
 
-#: Everything that could move a cursor, recolour or reorder a terminal's text.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-#: The same, where JSON would let it through.
-_RAW_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 #: The part of an instant that people do not read.
 _FRACTION = re.compile(r"(T\d\d:\d\d:\d\d)\.\d+Z")
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -30,12 +27,7 @@ def print_json(document: Mapping[str, object]) -> None:
     """One document on standard output."""
     import json
 
-    write(json_safe(json.dumps(document, indent=2, ensure_ascii=False)) + "\n")
-
-
-def json_safe(text: str) -> str:
-    """JSON in which nothing can move a cursor."""
-    return _RAW_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    write(visible_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n")
 
 
 def print_error(error: FairlaneError, as_json: bool) -> int:
@@ -63,8 +55,8 @@ def write(text: str) -> None:
 
 
 def safe(text: object) -> str:
-    """Text of users with control characters made visible: an escape becomes `\\x1b`."""
-    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
+    """Text of users in one line, with what is invisible escaped."""
+    return visible(text)
 
 
 def has_colour(stream: TextIO | None = None) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from fairlane.engine.context import Context, parse_recorded
 from fairlane.engine.snapshot import PlannedRound
-from fairlane.model.errors import NotFound
+from fairlane.model.errors import Invalid, NotFound, Refused
 from fairlane.model.event import Event
 from fairlane.model.instant import DAY, show_instant
 from fairlane.model.names import SCHEMA
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 
 #: Grows when the same input may give another plan.
 PLANNER_VERSION = 1
+#: What reading a damaged record can raise.
+_DAMAGE = (
+    zlib.error, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
+    Invalid,
+)  # fmt: skip
 #: All lanes are recorded this often; between, only those that changed since.
 FULL_EVERY = 256
 #: Most bytes that records take together.
@@ -141,7 +146,7 @@ def start_anew(tx: Writing) -> None:
 def listing(context: Context, cursor: int = 0, limit: int = 100) -> DecisionsAnswer:
     """Recorded plans in short."""
     with context.store.read() as reading:
-        rows = [_short(row) for row in reading.decisions(cursor, limit)]
+        rows = [_listed(row) for row in reading.decisions(cursor, limit)]
     following = rows[-1]["decision"] if len(rows) == limit else None
     return {"schema": SCHEMA, "decisions": rows, "cursor": following}
 
@@ -150,7 +155,12 @@ def show(context: Context, number: int) -> DecisionAnswer:
     """One recorded plan, whole."""
     with context.store.read() as reading:
         decision = _one(reading, number)
-    return {"schema": SCHEMA, **_short(decision), "plan": _unpack(decision.plan)}
+    try:
+        return {"schema": SCHEMA, **_short(decision), "plan": _unpack(decision.plan)}
+    except _DAMAGE as error:
+        hint = "The others are whole, or named too: fairlane replay --all."
+        message = f"the record of decision {number} is damaged: {_fault(error)}"
+        raise Refused(message, hint, "damaged_record") from error
 
 
 def replay(context: Context, number: int | None = None, planner: str = "lanes") -> ReplayedAnswer:
@@ -163,10 +173,17 @@ def replay(context: Context, number: int | None = None, planner: str = "lanes") 
         policies: dict[str, Policy] = {}
         for decision in wanted:
             count += 1
-            difference = _replayed(reading, decision, planner, bases, policies)
+            try:
+                difference = _replayed(reading, decision, planner, bases, policies)
+            except _DAMAGE as error:
+                difference = [f"its record is damaged: {_fault(error)}"]
             if difference:
                 different.append({"decision": decision.number, "differences": difference})
     return {"schema": SCHEMA, "replayed": count, "different": different}
+
+
+def _fault(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def snapshot_of(
@@ -228,6 +245,15 @@ def _remember(tx: Writing, last: _Last, holds: list[str], size: int) -> int:
     last |= {"count": last["count"] + 1, "holds": holds, "sizes": sizes}
     tx.put_value("decision", last)
     return oldest
+
+
+def _listed(decision: Decision) -> DecisionDocument:
+    """In short, though its record may be damaged."""
+    try:
+        return _short(decision)
+    except _DAMAGE:
+        plan = canonical({"picks": [], "reclaims": [], "reason": "damaged"})
+        return _short(replace(decision, plan=plan))
 
 
 def _short(decision: Decision) -> DecisionDocument:

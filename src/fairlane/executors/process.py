@@ -17,6 +17,7 @@ from types import NoneType
 from fairlane.executors import runner
 from fairlane.executors.base import STREAMS, Ended, Exit, Gone, Handle, Orders, Running, State
 from fairlane.executors.runfiles import Damaged, append, damage_of, read_part, read_record, size
+from fairlane.private_files import make_folder
 
 #: The end of every runner's command line.
 CALL = "import runner; sys.exit(runner.main())"
@@ -191,7 +192,7 @@ class ProcessExecutor:
     def revoke(self, run: Path) -> None:
         """Leave a file that a runner looks for before it starts its agent."""
         with contextlib.suppress(OSError):
-            run.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(run)
             append(run / runner.REVOKED, "")
 
     def clean_up(self, run: Path) -> None:

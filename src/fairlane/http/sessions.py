@@ -15,6 +15,8 @@ from fairlane.http.routes import Call, parse_query
 from fairlane.model.instant import DAY, SECOND, Instant
 
 FILE = "sessions.json"
+#: Leads a browser to a link; removed when a link is used.
+OPENING_FILE = "opening.html"
 #: How long a link waits to be opened.
 LINK_SECONDS = 600.0
 #: How long a cookie is good.
@@ -46,6 +48,7 @@ class Sessions:
         cookie = secrets.token_urlsafe(32)
         self._ends[_digest(cookie)] = self._now() + SESSION_LENGTH
         self._write()
+        self._path.with_name(OPENING_FILE).unlink(missing_ok=True)
         return cookie
 
     def is_good(self, cookie: str) -> bool:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 from typing import TypeAlias
 
-#: Everything that could hide, reorder or pass for other text.
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
-)
+from fairlane.model import visible as model_visible
+
 _EMPTY = frozenset({"br", "hr", "img", "input", "link", "meta", "rect", "path", "circle", "line"})
 
 
@@ -24,8 +21,8 @@ Attribute: TypeAlias = "str | int | float | bool | None"
 
 
 def visible(text: object) -> str:
-    """Text of users with control characters made visible: an escape becomes `\\x1b`."""
-    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
+    """Text of users with what is invisible escaped; it may have several lines."""
+    return model_visible.visible(text, lines=True)
 
 
 def text(words: object) -> Html:

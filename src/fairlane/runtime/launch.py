@@ -26,6 +26,7 @@ from fairlane.model.event import Happening
 from fairlane.model.project import Project
 from fairlane.model.record import dataclass
 from fairlane.model.task import Task
+from fairlane.private_files import make_folder
 from fairlane.runtime.threads import WorkThreads
 from fairlane.settings import PoolSettings, Settings
 
@@ -196,7 +197,7 @@ def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Order
     place = workspaces.prepare(
         host.home, host.settings, project_of(lease), task_of(lease), lease["workspace"]
     )
-    run = _made(Path(lease["run"]))
+    run = make_folder(Path(lease["run"]))
     if lease["problem"]:
         raise LaunchFailed(lease["problem"])
     put(run / "prompt.md", lease["prompt"])
@@ -252,15 +253,9 @@ def _fairlane_environment(host: Host, lease: LocalLeaseDocument, place: Path) ->
         "FAIRLANE_FENCE": str(lease["fence"]),
         "FAIRLANE_PROJECT": lease["project"],
         "FAIRLANE_HOME": str(host.home),
-        "FAIRLANE_ARTIFACTS": str(_made(host.home / "artifacts" / lease["task"])),
+        "FAIRLANE_ARTIFACTS": str(make_folder(host.home / "artifacts" / lease["task"])),
         "FAIRLANE_WORKSPACE": str(place),
     }
-
-
-def _made(folder: Path) -> Path:
-    """The folder, readable by the owner only."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
 
 
 def shortage(error: OSError, folder: Path) -> str:

@@ -16,6 +16,7 @@ from typing import IO, TypedDict
 
 from fairlane.clock import poll
 from fairlane.model.errors import Refused, TryLater
+from fairlane.private_files import opener
 
 #: Starting: many may at once. Settling: one at a time.
 STARTING, SETTLING = "starting.lock", "settling.lock"
@@ -45,7 +46,8 @@ class HomeLock:
 
     def take(self, what: str) -> None:
         """Take it, or say who has it."""
-        file = self._path.open("a+", encoding="utf-8")
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        file = os.fdopen(opener(str(self._path), flags), "a+", encoding="utf-8")
         if not _locked(file, fcntl.LOCK_EX, _LOOK_SECONDS):
             file.close()
             other = holder(self._path.parent) or Holder(pid=0, what="up", begun=False)
@@ -54,7 +56,8 @@ class HomeLock:
             raise Refused(message, hint, code="already_up")
         self._file = file
         self._document: Holder = {"pid": os.getpid(), "what": what, "begun": False}
-        self._told.write_text(json.dumps(self._document), encoding="utf-8")
+        with open(self._told, "w", encoding="utf-8", opener=opener) as told:
+            told.write(json.dumps(self._document))
         try:
             for name in (STARTING, SETTLING):
                 self._commands.enter_context(brief(self._path.parent, name))
@@ -88,7 +91,7 @@ def brief(
     home: Path, name: str, shared: bool = False, seconds: float = COMMAND_SECONDS
 ) -> Iterator[None]:
     """One of the commands' locks; another command that has it is waited for."""
-    with (home / name).open("a", encoding="utf-8") as file:
+    with open(home / name, "a", encoding="utf-8", opener=opener) as file:
         if not _locked(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, seconds):
             what = "starts agents" if name == STARTING else "takes results in"
             raise TryLater(f"another command {what} in {home}", "Try again.", "busy")

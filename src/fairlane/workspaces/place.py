@@ -11,6 +11,7 @@ from fairlane.model.names import OLD_NAME
 from fairlane.model.project import Project
 from fairlane.model.record import dataclass
 from fairlane.model.task import Task
+from fairlane.private_files import make_folder
 from fairlane.settings import Settings
 from fairlane.workspaces import checkouts, clone, git, repository, tree, upload
 from fairlane.workspaces.plain_files import NotPlain, line_of
@@ -67,7 +68,7 @@ def prepare(
     """The folder of this attempt: it is what it should be, or the attempt does not start."""
     place = place_of(home, settings, project, task, workspace, sandboxed)
     if place.repo is None:
-        place.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(place.path)
         return place
     if place.branch is None:
         return place
@@ -253,7 +254,7 @@ def _make_room(place: Place, repo: git.Checkout) -> None:
     if place.path.exists() and not (place.path.is_dir() and not any(place.path.iterdir())):
         hint = "Move it away, or take it back into git."
         raise Refused(f"{place.path} is in the way and is no worktree", hint, "in_the_way")
-    place.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(place.path.parent)
 
 
 def _clear_half_made(place: Place, repo: git.Checkout) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlane.cli.options import Call, takes_call
-from fairlane.cli.output import json_safe, paint, safe, until_text, write
+from fairlane.cli.output import paint, safe, until_text, write
 from fairlane.model.instant import parse_instant
+from fairlane.model.visible import visible_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,7 +60,7 @@ def _follow(call: Call, after: int | None, task: str | None) -> None:
             before: EventsAnswer = call.ask("events", task=task, limit=BEFORE_FOLLOWING)
             after = before["events"][0]["number"] - 1 if before["events"] else after
     for event in _coming(call, after or 0, task):
-        text = json_safe(json.dumps(event, ensure_ascii=False)) if call.json else ""
+        text = visible_json(json.dumps(event, ensure_ascii=False)) if call.json else ""
         write((text or event_line(event, None, task=task is None)) + "\n")
         sys.stdout.flush()
 

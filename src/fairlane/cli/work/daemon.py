@@ -17,6 +17,7 @@ from fairlane.cli.work import serve
 from fairlane.clock import poll
 from fairlane.model.errors import FairlaneError, TryLater
 from fairlane.model.instant import SECOND
+from fairlane.private_files import make_home, opener
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,8 +148,8 @@ def _detach(call: Call, more: list[str]) -> int:
     from fairlane.runtime.lock import holder
 
     home = call.folder
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (home / "daemon.log").open("ab") as log:
+    make_home(home)
+    with open(home / "daemon.log", "ab", opener=opener) as log:
         process = subprocess.Popen(
             serve.words(call, "up", *more), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             start_new_session=True,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import sys
+import threading
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 #: How often it is asked again for work.
 POLL_SECONDS = 0.3
+#: How long a signal waits for the transaction that is open.
+END_SECONDS = 3.0
 
 
 @click.command("mcp")
@@ -33,7 +38,7 @@ POLL_SECONDS = 0.3
 def command(call: Call) -> None:
     """The verbs as tools for agents, over MCP: standard input and output carry the protocol.
 
-    An agent starts this itself, as one of its MCP servers; it ends when its input does.
+    An agent starts this itself, as one of its MCP servers. It ends with its input, or by a signal.
 
     \b
     Example:
@@ -52,12 +57,31 @@ def command(call: Call) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     if call.server is not None:
         remote = call.remote()
+        _end_with_signals(lambda: None)
         anyio.run(serve_stdio, _asking(lambda name, values: remote.ask(name, **values)))
         return
     for name in ("fairlane.planner", "fairlane.workspaces"):
         import_module(name)  # two threads that import it at once would see half of it
     with call.context() as context:
+        _end_with_signals(context.store.close)
         anyio.run(serve_stdio, _asking(lambda name, values: _answer(context, name, values)))
+
+
+def _end_with_signals(close: Callable[[], None]) -> None:
+    """End at a signal although a thread still waits for standard input, which nothing can wake.
+
+    A transaction that is open gets a moment to end; one that does not is rolled back.
+    """
+
+    def end(number: int, frame: object) -> None:
+        closing = threading.Thread(target=close, daemon=True)
+        closing.start()
+        closing.join(END_SECONDS)
+        os._exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under `nohup`
+            signal.signal(number, end)
 
 
 def _asking(answer: Answer) -> Ask:

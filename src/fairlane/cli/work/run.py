@@ -16,6 +16,7 @@ from fairlane.clock import SYSTEM
 from fairlane.model.documents.reports import StatsAnswer, SummaryAnswer
 from fairlane.model.errors import TryLater
 from fairlane.model.instant import SECOND
+from fairlane.private_files import make_home
 
 if TYPE_CHECKING:
     from fairlane.daemon.main import RunOptions
@@ -105,7 +106,7 @@ def demo_(call: Call, seconds: float, serve: bool, seed: int) -> None:
 
     call.here()
     home = call.home or Path(tempfile.mkdtemp(prefix="fairlane-demo-"))
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_home(home)
     (home / "policy.toml").write_text(demo.POLICY, encoding="utf-8")
     (home / "fairlane.toml").write_text(demo.SETTINGS, encoding="utf-8")
     context = open_context(home, None, call.clock)
@@ -151,7 +152,7 @@ def _serve(call: Call, home: Path) -> ServerProcess:
         raise TryLater("the page did not come up", "What it said stands above.", "not_served")
     print(f"open {link}", file=sys.stderr, flush=True)
     if serve.has_screen():
-        click.launch(link)
+        serve.open_browser(home, link)
     return servant
 
 

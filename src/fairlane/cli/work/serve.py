@@ -82,7 +82,7 @@ def serve_command(
             write(f"serving {url}\n" + (f"open {link}\n" if tells_link else ""))
         sys.stdout.flush()
         if opens:
-            click.launch(link)
+            open_browser(call.folder, link)
 
     if until_eof:
         threading.Thread(target=_end_with_input, daemon=True).start()
@@ -109,7 +109,7 @@ def link(call: Call, opens: bool) -> None:
     link = new_link(call.folder)
     call.show({"schema": "fairlane/1", "link": link}, lambda: f"{link}")
     if opens:
-        click.launch(link)
+        open_browser(call.folder, link)
 
 
 FILE = "server.json"
@@ -157,7 +157,7 @@ def serve(call: Call, wanted: Wanted, started: Callable[[str, str], None]) -> No
     from fairlane.http import server
     from fairlane.http.app import Bound, Served
     from fairlane.http.identity import Secrets
-    from fairlane.http.sessions import write_private
+    from fairlane.http.sessions import OPENING_FILE, write_private
 
     context = open_context(call.home, call.db, call.clock)
     try:
@@ -183,6 +183,7 @@ def serve(call: Call, wanted: Wanted, started: Callable[[str, str], None]) -> No
         server.run(served.app, socket, served.streams, wanted.tls)
     finally:
         _forget(context.home)
+        (context.home / OPENING_FILE).unlink(missing_ok=True)
 
 
 def known(home: Path) -> ServerRecord | None:
@@ -221,6 +222,23 @@ def new_link(home: Path) -> str:
     finally:
         wire.close()
     return f"{record['url']}{document_of(record['url'], *answer)['path']}"
+
+
+def open_browser(home: Path, link: str) -> None:
+    """Open a link without showing it: other users can read command lines, so it is in a file."""
+    from html import escape
+
+    from fairlane.http.sessions import OPENING_FILE, write_private
+
+    file = home / OPENING_FILE  # the server removes it when the link is used
+    target = escape(link)
+    head = '<meta name="referrer" content="no-referrer"><title>Fairlane</title>'
+    move = f'<meta http-equiv="refresh" content="0; url={target}">'
+    write_private(file, f'<!doctype html>{head}{move}<a href="{target}">Open the dashboard</a>\n')
+    if click.launch(str(file)) != 0:
+        import webbrowser
+
+        webbrowser.open(file.as_uri())
 
 
 def wait_for_server(home: Path, seconds: float = 15.0) -> str | None:

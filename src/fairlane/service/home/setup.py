@@ -8,8 +8,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlane.model.errors import Invalid, Refused
+from fairlane.model.errors import Refused
 from fairlane.model.names import SCHEMA
+from fairlane.private_files import make_home
 from fairlane.settings import FILE
 
 if TYPE_CHECKING:
@@ -22,11 +23,7 @@ POLICY_FILE = "policy.toml"
 
 def init(home: Path) -> InitAnswer:
     """Make what is missing, and say what there is."""
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        hint = "Give another folder with --home or FAIRLANE_HOME."
-        raise Invalid(f"{home}: no home folder: {error.strerror}", hint) from error
+    make_home(home)
     agents = installed()
     agent = f'agent = "{agents[0]["name"]}"' if agents else '# agent = "claude"'
     lead = f"{agent:28} # for tasks whose project names none"

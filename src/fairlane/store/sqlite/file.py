@@ -16,6 +16,7 @@ from pathlib import Path
 from fairlane.clock import SystemClock
 from fairlane.model.errors import NO_ROOM, FairlaneError, Refused, TryLater
 from fairlane.model.instant import HOUR
+from fairlane.private_files import opener
 from fairlane.store.sql.rows import Damaged
 from fairlane.store.sqlite import lock
 
@@ -218,8 +219,9 @@ def record_check(path: Path) -> None:
     """Tell other processes that this large file was checked just now."""
     stat = path.stat()
     if stat.st_size > SMALL_BYTES:
-        with suppress(OSError):  # a read-only folder: every process checks
-            _mark(path).write_text(str(stat.st_ino))
+        # a read-only folder: every process checks
+        with suppress(OSError), open(_mark(path), "w", encoding="ascii", opener=opener) as mark:
+            mark.write(str(stat.st_ino))
 
 
 def _mark(path: Path) -> Path:
