@@ -366,6 +366,8 @@ def test_a_target_that_is_down_is_retried_for_a_day_and_holds_up_no_other(
     sent: dict[str, list[object]] = {"up": [], "down": []}
     tries: list[float] = []
     back_at = 2 * 86_400.0
+    rules = [{"command": [name], "on": ["parked"]} for name in ("down", "up")]
+    world = World(tmp_path, {"notify": rules})
 
     def send(rule: NotifyRule, document: dict[str, object], now: int, seconds: float) -> Sent:
         assert rule.command
@@ -376,8 +378,6 @@ def test_a_target_that_is_down_is_retried_for_a_day_and_holds_up_no_other(
         return Sent()
 
     monkeypatch.setattr(notices, "send", send)
-    rules = [{"command": [name], "on": ["parked"]} for name in ("down", "up")]
-    world = World(tmp_path, {"notify": rules})
     world.policy('retry.max_attempts = 1\ncycle.interval = "1h"\n')
     world.scripts |= {"a": FAILS, "b": FAILS}
     world.add("a")
