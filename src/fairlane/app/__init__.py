@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fairlane.app.verbs import Fairlane
+    from fairlane.client.attempt_socket import AttemptSocket
     from fairlane.client.remote import Remote
     from fairlane.service.operations.call import Document
     from fairlane.store.base import Store
@@ -122,6 +123,30 @@ def open_remote(url: str, token: str | None = None, home: Path | None = None) ->
         if token and lease:
             token = lease_token(attempt_key(folder), lease)
     return Remote(url, token or None)
+
+
+def own_socket(home: Path | None, db: str | None) -> AttemptSocket | None:
+    """The socket of the attempt inside which this program runs, where the home is hidden from it.
+
+    Where an attempt can open the home, commands work on it: they see more than the attempt's own.
+    """
+    path = os.environ.get("FAIRLANE_SOCKET")
+    if not path or home is not None or db is not None or _is_open(default_home()):
+        return None
+    from fairlane.client.attempt_socket import AttemptSocket
+
+    return AttemptSocket(path)
+
+
+def _is_open(home: Path) -> bool:
+    """Whether this process can write the store of a home folder, or read its settings."""
+    for file, mode in ((STORE_FILE, os.O_RDWR), (FILE, os.O_RDONLY)):
+        try:
+            os.close(os.open(home / file, mode | os.O_CLOEXEC))
+        except OSError:
+            continue
+        return True
+    return False
 
 
 def actor_name() -> str:

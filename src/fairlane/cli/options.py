@@ -13,12 +13,13 @@ import click
 
 from fairlane.cli.output import print_error, print_json, safe, warn, write
 from fairlane.clock import Clock, FixedClock, SystemClock
-from fairlane.model.errors import FairlaneError, Invalid, TryLater
+from fairlane.model.errors import FairlaneError, Forbidden, Invalid, TryLater
 from fairlane.model.instant import parse_instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from fairlane.client.attempt_socket import AttemptSocket
     from fairlane.client.remote import Remote
     from fairlane.engine.context import Context
     from fairlane.model.documents.tasks import AddedAnswer
@@ -78,10 +79,19 @@ class Call:
             click.get_current_context().find_root().call_on_close(self._remote.close)
         return self._remote
 
-    def ask(self, operation: str, /, **arguments: object) -> Any:
-        """An operation's answer: the server's, with a URL, else the home folder's."""
+    def elsewhere(self) -> Remote | AttemptSocket | None:
+        """Who is asked instead of the home folder: the server, or the socket of this attempt."""
         if self.server is not None:
-            return self.remote().ask(operation, **arguments)
+            return self.remote()
+        from fairlane.app import own_socket
+
+        return own_socket(self.home, self.db)
+
+    def ask(self, operation: str, /, **arguments: object) -> Any:
+        """An operation's answer: the server's, the attempt's socket's, or the home folder's."""
+        there = self.elsewhere()
+        if there is not None:
+            return there.ask(operation, **arguments)
         from fairlane.app import answer_here
 
         with self.context() as context:
@@ -108,10 +118,15 @@ class Call:
 
     def here(self) -> None:
         """What follows works on files of this machine; with a URL it is refused."""
-        if self.server is None:
+        if self.elsewhere() is None:
             return
-        hint = "Call it where the home folder is, without --url and FAIRLANE_URL, or with --home."
         verb = click.get_current_context().command_path
+        if self.server is None:
+            hint = (
+                "It reports, adds children, completes and releases its lease, and reads its task."
+            )
+            raise Forbidden(f"{verb}: not inside an attempt", hint, code="inside_attempt")
+        hint = "Call it where the home folder is, without --url and FAIRLANE_URL, or with --home."
         raise Invalid(f"{verb}: not over a URL", hint, code="usage")
 
     @property

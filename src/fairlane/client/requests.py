@@ -90,7 +90,7 @@ def request_of(name: str, arguments: Mapping[str, object]) -> Request:
         return Request(operation.method, f"{path}?{query}" if query else path, None, repeatable)
     rest = values.pop(operation.rest, None) if operation.rest else None
     values |= rest if isinstance(rest, Mapping) else {}
-    return Request(operation.method, path, _body(values), repeatable)
+    return Request(operation.method, path, as_json(values), repeatable)
 
 
 def _path(operation: Operation, values: dict[str, object]) -> str:
@@ -112,7 +112,8 @@ def _text(value: object) -> str | list[str]:
     return list(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _body(document: Mapping[str, object]) -> bytes:
+def as_json(document: Mapping[str, object]) -> bytes:
+    """A document as it is sent."""
     try:
         return json.dumps(document, ensure_ascii=False, allow_nan=False, default=_plain).encode()
     except (TypeError, ValueError, RecursionError) as error:

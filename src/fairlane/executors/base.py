@@ -24,6 +24,14 @@ class After:
 
 
 @dataclass(frozen=True, slots=True)
+class Calls:
+    """The attempt's socket: where it is, and the command that answers a call."""
+
+    socket: Path
+    argv: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Orders:
     """Everything that it takes to start one attempt. The environment is never written down."""
 
@@ -41,6 +49,7 @@ class Orders:
     line_max: int = LINE_MAX
     mask: tuple[str, ...] = ()
     after: After | None = None
+    calls: Calls | None = None
 
 
 @dataclass(frozen=True, slots=True)

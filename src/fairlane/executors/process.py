@@ -243,6 +243,8 @@ def orders_text(orders: Orders, **more: object) -> bytes:
     }
     if orders.after is not None:
         document["after"] = {"argv": orders.after.argv, "unless": str(orders.after.unless)}
+    if orders.calls is not None:
+        document["calls"] = {"argv": orders.calls.argv, "socket": str(orders.calls.socket)}
     return json.dumps(document | more).encode()
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor as Threads
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +21,7 @@ from fairlane.clock import Clock, Waker
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending, Report
 from fairlane.engine.port import LocalPort, Port
-from fairlane.executors.base import After, Executor, Handle, Orders, patterns
+from fairlane.executors.base import After, Calls, Executor, Handle, Orders, patterns
 from fairlane.executors.runfiles import put
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.errors import MISSING, ON_DISK, FairlaneError, Shortage
@@ -32,6 +35,8 @@ from fairlane.settings import PoolSettings, Settings
 
 #: How many launches are prepared at once: a slow worktree delays no other.
 LAUNCHES_AT_ONCE = 4
+#: The longest folder for sockets: the kernel takes paths of 107 bytes.
+_FOLDER_MAX = 60
 #: What a failed launch counts as, by the code of its error; every other one is the task's own.
 _COUNTS_AS = {
     "stopped": Happening.STOPPED,
@@ -57,6 +62,7 @@ class Host:
     executor_named: Callable[[str], Executor]
     agents: Mapping[str, Agent]
     threads: ThreadsOf
+    db: str | None = None  # the store's URL, where a caller named one
 
     def executor_of(self, lease: LocalLeaseDocument) -> Executor:
         """The executor that launched an attempt; `Invalid`: its package was removed."""
@@ -72,7 +78,7 @@ def host_of(context: Context, threads: ThreadsOf = ThreadPoolExecutor) -> Host:
     settings = context.settings
     return Host(
         context.home, settings, context.clock, LocalPort(context), context.executor(),
-        context.executor, agents(settings), threads,
+        context.executor, agents(settings), threads, context.db,
     )  # fmt: skip
 
 
@@ -202,12 +208,16 @@ def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Order
         raise LaunchFailed(lease["problem"])
     put(run / "prompt.md", lease["prompt"])
     settings = host.settings
-    env = _environment(host, agent, lease)
+    env, calls = _environment(host, agent, lease), _calls(host, lease, run)
     return Orders(
         folder=run,
         argv=tuple(lease["argv"]),
         cwd=place.path,
-        env={**env, **_fairlane_environment(host, lease, place.path)},
+        env={
+            **env,
+            **_fairlane_environment(host, lease, place.path),
+            "FAIRLANE_SOCKET": str(calls.socket),
+        },
         stdin=lease["prompt"] if agent.stdin else None,
         stop=agent.stop,
         grace=agent.grace,
@@ -217,6 +227,7 @@ def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Order
         max_bytes=settings.log.max_bytes,
         mask=patterns(settings.log.mask, {**os.environ, **env}),
         after=after,
+        calls=calls,
     )
 
 
@@ -242,6 +253,18 @@ def _environment(host: Host, agent: Agent, lease: LocalLeaseDocument) -> dict[st
     pool = host.settings.pools.get(lease["pool"] or "", PoolSettings())
     chosen = passed(os.environ, (*agent.passes, *pool.passes))
     return {**chosen, **expanded(agent.env), **expanded(pool.env), **lease["env"]}
+
+
+def _calls(host: Host, lease: LocalLeaseDocument, run: Path) -> Calls:
+    """The socket of an attempt, at a path of its own that is short enough for a socket."""
+    named = hashlib.sha256(os.fsencode(run)).hexdigest()[:16]
+    folders = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")
+    within = next(
+        each for each in folders if each and len(each) <= _FOLDER_MAX and Path(each).is_dir()
+    )
+    where = (str(host.home), lease["lease"], *((host.db,) if host.db else ()))
+    argv = (sys.executable, "-P", "-m", "fairlane.app.attempt_call", *where)
+    return Calls(Path(within, f"fairlane-{os.getuid()}-{named}", "socket"), argv)
 
 
 def _fairlane_environment(host: Host, lease: LocalLeaseDocument, place: Path) -> dict[str, str]:

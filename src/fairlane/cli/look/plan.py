@@ -156,7 +156,7 @@ def why(call: Call, task: str, scenario: str | None) -> None:
 
 def _why(call: Call, task: str) -> tuple[WhyAnswer, str]:
     """The answer, and the task's kind, whose score has its name."""
-    if call.server is None:
+    if call.elsewhere() is None:
         from fairlane.service.explain import why_with_kind
 
         with call.context() as context:

@@ -11,7 +11,7 @@ import click
 from fairlane.cli.options import Call, takes_call, takes_options
 from fairlane.cli.output import count, listed, ordinal, safe, warn
 from fairlane.cli.values import LIST_BYTES_MAX, moment, pairs, read_text, token_count
-from fairlane.model.errors import Invalid
+from fairlane.model.errors import Invalid, Refused
 from fairlane.model.instant import show_instant
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def add(
     how: dict[str, object] = {"again": again, "force": force, "chain": chain, "dry_run": dry_run}
     how["recipe"] = recipe
     how["defaults"] = fields if file else None
-    ask = _add_there if call.server is not None else _add_here
+    ask = _add_there if call.elsewhere() is not None else _add_here
     document, look = ask(call, records, how)
     code = call.show_added(document, lambda: added_text(document, look))
     warnings = [row["warning"] for row in document["tasks"] if "warning" in row]
@@ -216,7 +216,10 @@ def _add_there(call: Call, records: Records, how: dict[str, object]) -> tuple[Ad
     rows = document["tasks"]
     if call.json or len(rows) != 1 or not rows[0]["created"] or how["dry_run"]:
         return document, None
-    task = call.ask("show", task=rows[0]["id"])["task"]
+    try:
+        task = call.ask("show", task=rows[0]["id"])["task"]
+    except Refused:  # an attempt adds children, and sees its own task alone
+        return document, None
     waits = not task["ready"] and task["status"] == "queued"
     return document, (task["kind"], task["project"], waits)
 
@@ -245,7 +248,7 @@ def added_text(document: AddedAnswer, look: Look) -> str:
     new = [row for row in rows if row["created"]]
     known = [row for row in rows if not row["created"]]
     if len(rows) == 1:
-        return _one(rows[0], look)
+        return _one(rows[0], look, would)
     parts = []
     if new:
         names = [row["id"] for row in new]
@@ -257,12 +260,12 @@ def added_text(document: AddedAnswer, look: Look) -> str:
     return safe("; ".join(parts) or "nothing to add")
 
 
-def _one(row: AddedDocument, look: Look) -> str:
+def _one(row: AddedDocument, look: Look, would: str) -> str:
     name = row["id"]
     if not row["created"]:
         return safe(f"{name} is known already: {row['status']}")
-    if look is None:  # a dry run
-        return safe(f"{name} would be added{place(row['position'])}")
+    if look is None:
+        return safe(f"{name} {would}added{place(row['position'])}")
     kind, project, waits = look
     turn = ": waits" if waits else place(row["position"])
     return safe(f"added {name} ({kind}, {project}){turn}")

@@ -55,10 +55,10 @@ def command(call: Call) -> None:
     import anyio
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    if call.server is not None:
-        remote = call.remote()
+    there = call.elsewhere()
+    if there is not None:
         _end_with_signals(lambda: None)
-        anyio.run(serve_stdio, _asking(lambda name, values: remote.ask(name, **values)))
+        anyio.run(serve_stdio, _asking(lambda name, values: there.ask(name, **values)))
         return
     for name in ("fairlane.planner", "fairlane.workspaces"):
         import_module(name)  # two threads that import it at once would see half of it

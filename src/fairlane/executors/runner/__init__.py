@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 
+from .calls import open_calls
 from .files import (
     ENDED,
     MARK,
@@ -238,7 +239,10 @@ def call_for(argv: list[str], unless: str) -> None:
     with contextlib.suppress(OSError), open(unless, "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # refused: somebody watches
         null = subprocess.DEVNULL
-        subprocess.Popen(argv, stdin=null, stdout=null, stderr=null, start_new_session=True)
+        # Not in the run folder, from which Python would import what the agent has put there.
+        subprocess.Popen(
+            argv, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/"
+        )
 
 
 def take_signals(runner: Runner) -> None:
@@ -279,6 +283,9 @@ def main() -> int:
         return 0
     if os.path.lexists(os.path.join(folder, REVOKED)):
         return 3  # the launcher died, and its successor did not see this runner
+    if orders["calls"]:
+        with contextlib.suppress(OSError):  # the agent can work without it
+            open_calls(orders["calls"])
     ended = runner.run()
     times = {"started_at": runner.started_at, "ended_at": time.time_ns() // 1000}
     write(folder, "exit.json", ended | times | {"stopped": runner.stopped})

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
         argv: list[str]
         unless: str
 
+    class Calls(TypedDict):
+        """The attempt's socket, and the command that answers a call."""
+
+        socket: str
+        argv: list[str]
+
     class Orders(TypedDict):
         """What a runner reads from its pipe; `executors/base.py` says what it means."""
 
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
         mask: list[str]
         marker: str  # of all processes of the run
         after: After | None
+        calls: Calls | None
         echo: bool  # to the terminal too
 
 

@@ -1,0 +1,154 @@
+"""The attempt's socket: its own operations, passed on to a Fairlane outside, one at a time.
+
+A process of its own serves it, beside the runner and not below it: what it starts is no part of the
+attempt. It ends with the runner. A caller names an operation and arguments; home folder and lease
+are fixed in the command line that answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import socket
+import stat
+import subprocess
+import time
+
+from .files import MARK
+
+TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
+if TYPE_CHECKING:
+    from .files import Calls
+
+#: Most bytes of a call, and of its answer.
+REQUEST_MAX, ANSWER_MAX = 1 << 20, 16 << 20
+#: Most calls of one attempt.
+CALLS_MAX = 10_000
+#: How long a caller may take to say what it wants or to take its answer, and how long that takes.
+CALLER_SECONDS, CALL_SECONDS = 10.0, 120.0
+#: Callers that wait for their turn.
+WAITING_MAX = 16
+
+
+class Refusal(Exception):
+    """A call that is not passed on: exit code, error code, message, hint."""
+
+
+def open_calls(calls: Calls) -> None:
+    """Serve the socket until this process ends."""
+    folder = _folder(os.path.dirname(calls["socket"]))
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(calls["socket"])
+    os.chmod(calls["socket"], 0o600)
+    listener.listen(WAITING_MAX)
+    lives, _life = os.pipe2(os.O_CLOEXEC)  # the other end closes with this process
+    child = os.fork()
+    if child:
+        for descriptor in (lives, folder, listener.detach()):
+            os.close(descriptor)
+        os.waitpid(child, 0)
+        return
+    try:
+        if os.fork() == 0:  # the one between ends: nothing is below the runner
+            os.close(_life)
+            _serve(listener, lives, folder, calls)
+    finally:
+        os._exit(0)
+
+
+def _folder(path: str) -> int:
+    """The socket's own folder, empty; nobody else may enter it."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    found = os.fstat(folder)
+    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) != 0o700:
+        os.close(folder)
+        raise PermissionError(1, "somebody else has made it", path)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink("socket", dir_fd=folder)
+    return folder
+
+
+def _serve(listener: socket.socket, lives: int, folder: int, calls: Calls) -> None:
+    os.setsid()
+    os.chdir("/")  # the run folder is the agent's
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    listener.setblocking(False)
+    selector, served = selectors.DefaultSelector(), 0
+    selector.register(listener, selectors.EVENT_READ)
+    selector.register(lives, selectors.EVENT_READ)
+    while all(key.fd != lives for key, _ in selector.select()):
+        with contextlib.suppress(OSError):  # the caller is gone: nobody to tell
+            connection, _ = listener.accept()
+            with connection:
+                served += 1
+                _answer(connection, calls["argv"], served)
+    with contextlib.suppress(OSError):
+        os.unlink("socket", dir_fd=folder)
+        os.rmdir(os.path.dirname(calls["socket"]))
+
+
+def _answer(connection: socket.socket, argv: list[str], number: int) -> None:
+    try:
+        if number > CALLS_MAX:
+            raise Refusal(1, "too_many", f"an attempt makes at most {CALLS_MAX} calls", "")
+        answer = _passed_on(argv, _request(connection))
+    except Refusal as refusal:
+        code, name, message, hint = refusal.args
+        error = {"code": name, "message": message, "hint": hint}
+        document = {"schema": "fairlane/1", "error": error}
+        answer = json.dumps({"exit_code": code, "document": document}).encode()
+    connection.settimeout(CALLER_SECONDS)
+    connection.sendall(answer + b"\n")
+
+
+def _request(connection: socket.socket) -> bytes:
+    """One line, whole and in time."""
+    parts: list[bytes] = []
+    length, end = 0, time.monotonic() + CALLER_SECONDS
+    while not parts or b"\n" not in parts[-1]:
+        connection.settimeout(max(0.001, end - time.monotonic()))
+        try:
+            part = connection.recv(1 << 16)
+        except TimeoutError:
+            raise Refusal(
+                75, "slow", "the call took too long to come", "Send it at once."
+            ) from None
+        if not part:
+            raise Refusal(2, "invalid", "half a call", "End it with a line feed.")
+        parts.append(part)
+        length += len(part)
+        if length > REQUEST_MAX:
+            raise Refusal(2, "too_large", f"a call has at most {REQUEST_MAX} bytes", "Send less.")
+    return b"".join(parts).partition(b"\n")[0]
+
+
+def _passed_on(argv: list[str], request: bytes) -> bytes:
+    """What a Fairlane outside answers; it gets the call on standard input."""
+    env = {name: value for name, value in os.environ.items() if name != MARK}
+    failed = Refusal(75, "no_answer", "Fairlane did not answer", "Check whether it was done.")
+    try:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            cwd="/", start_new_session=True, env=env,
+        )  # fmt: skip
+    except OSError:
+        raise failed from None
+    try:
+        answer, _ = process.communicate(request, timeout=CALL_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise failed from None
+    if not answer or len(answer) > ANSWER_MAX:
+        raise failed
+    return answer
