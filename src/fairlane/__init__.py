@@ -12,6 +12,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from fairlane.model.names import VERSION
+
 if TYPE_CHECKING:
     from fairlane.app import Fairlane
     from fairlane.model.errors import FairlaneError, Invalid, NotFound, Refused, TryLater
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from fairlane.planner import plan
     from fairlane.policy.policy import Policy
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Budget",

@@ -118,6 +118,16 @@ def test_a_store_of_todays_schema_is_used_beside_a_daemon(home, store, start):
     assert home.ask("add", "More", "--id", "more")["tasks"][0]["created"]
 
 
+def test_doctor_finds_an_old_daemon_on_a_store_of_todays_schema(home, store, start):
+    """Somebody has migrated it beneath the daemon."""
+    home.run("migrate")
+    daemon = start("named")
+    findings = {row["what"]: row for row in home.ask("doctor", code=1)["findings"]}
+    assert findings["version"]["level"] == "wrong"
+    assert f"(pid {daemon.pid}) is of an older version" in findings["version"]["message"]
+    assert findings["version"]["hint"].startswith("`fairlane down`, then `fairlane up --detach`.")
+
+
 def test_a_server_without_a_daemon_is_noticed_too(home, store):
     program = "import sys; print(flush=True); sys.stdin.read()"
     server = subprocess.Popen(

@@ -16,6 +16,7 @@ from typing import IO, TypedDict
 
 from fairlane.clock import poll
 from fairlane.model.errors import Refused, TryLater
+from fairlane.model.names import VERSION
 from fairlane.private_files import opener
 
 #: Starting: many may at once. Settling: one at a time.
@@ -33,6 +34,7 @@ class Holder(TypedDict):
     pid: int  # 0: not known
     what: str
     begun: bool  # whether it has come up
+    version: str  # of Fairlane; empty: older than these records
 
 
 class HomeLock:
@@ -50,12 +52,12 @@ class HomeLock:
         file = os.fdopen(opener(str(self._path), flags), "a+", encoding="utf-8")
         if not _locked(file, fcntl.LOCK_EX, _LOOK_SECONDS):
             file.close()
-            other = holder(self._path.parent) or Holder(pid=0, what="up", begun=False)
+            other = holder(self._path.parent) or Holder(pid=0, what="up", begun=False, version="")
             message = f"`fairlane {other['what']}` runs already (pid {other['pid']})"
             hint = "It starts whatever you add; `fairlane down` ends it."
             raise Refused(message, hint, code="already_up")
         self._file = file
-        self._document: Holder = {"pid": os.getpid(), "what": what, "begun": False}
+        self._document = Holder(pid=os.getpid(), what=what, begun=False, version=VERSION)
         with open(self._told, "w", encoding="utf-8", opener=opener) as told:
             told.write(json.dumps(self._document))
         try:
@@ -131,4 +133,5 @@ def holder(home: Path) -> Holder | None:
         "pid": pid if isinstance(pid, int) else 0,
         "what": str(known.get("what", "up")),
         "begun": known.get("begun") is True,
+        "version": str(known.get("version", "")),
     }

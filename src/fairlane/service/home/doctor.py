@@ -14,7 +14,7 @@ from fairlane.engine.liveness import state_of
 from fairlane.executors.base import Ended, Running
 from fairlane.model.errors import FairlaneError
 from fairlane.model.instant import Instant, show_instant
-from fairlane.model.names import SCHEMA
+from fairlane.model.names import SCHEMA, VERSION
 from fairlane.model.project import Project, WorkerRow
 from fairlane.model.task import Attempt
 from fairlane.policy import load
@@ -117,6 +117,8 @@ def _start(
     for obstacle in upkeep.obstacles(home, settings):
         if obstacle.error_code != "invalid_policy":  # every problem of the policy was shown
             yield _error("daemon", obstacle)
+    if daemon is not None:
+        yield from _version_of(daemon)
     if daemon is not None and is_stopped(pid := int(str(daemon["pid"]))):
         text = f"`fairlane {daemon['what']}` (pid {pid}) is stopped by a signal: nothing starts"
         yield Finding(WRONG, "daemon", text, f"Let it continue: kill -CONT {pid}.")
@@ -126,6 +128,16 @@ def _start(
         text = f"a process (pid {daemon['pid'] or 'unknown'}) holds the lock, and is not up"
         level = NOTE if daemon["pid"] else WRONG  # it may be coming up
         yield Finding(level, "daemon", text, f"Its log is {home / 'daemon.log'}.")
+
+
+def _version_of(daemon: Mapping[str, object]) -> Iterator[Finding]:
+    """A daemon of another version may not understand what this one writes."""
+    version = daemon.get("version", VERSION)
+    if version != VERSION:
+        whose = f"version {version}" if version else "an older version"
+        text = f"`fairlane {daemon['what']}` (pid {daemon['pid']}) is of {whose}, not {VERSION}"
+        hint = "`fairlane down`, then `fairlane up --detach`. Agents go on."
+        yield Finding(WRONG, "version", text, hint)
 
 
 def _disk(home: Path) -> Iterator[Finding]:
