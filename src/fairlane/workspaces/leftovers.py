@@ -78,8 +78,8 @@ def _look(
             keep = _reason(project, repo, worktree, branch, status)
     except checkouts.Unsafe as error:
         keep = f"not safe: {error.why}"
-    except NotPlain as error:
-        keep = f"not safe: {error}"
+    except (NotPlain, OSError) as error:
+        keep = f"not safe: {shown(str(error))}"
     except FairlaneError as error:
         keep = error.message
     return Leftover(project.name, name, path, branch, keep)

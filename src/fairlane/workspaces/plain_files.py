@@ -48,6 +48,13 @@ def check(folder: Path, skip: Container[str] = ()) -> None:
             raise NotPlain(f"{shown(entry.path)} is a pipe or a device")
 
 
+def check_no_pipes(folder: Path) -> None:
+    """No pipe and no device lies below, at which git would wait for ever."""
+    for entry in entries(folder):
+        if is_device(entry):
+            raise NotPlain(f"{shown(entry.path)} is a pipe or a device")
+
+
 def entries(folder: Path, skip: Container[str] = ()) -> Iterator[os.DirEntry[str]]:
     """Everything below a folder; links are not followed."""
     folders = [str(folder)]

@@ -10,14 +10,14 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from fairlane.model.errors import Refused
+from fairlane.model.errors import MISSING, Refused
 from fairlane.model.record import dataclass
 from fairlane.workspaces import config, git, plain_files
 from fairlane.workspaces.plain_files import NotPlain, bytes_of, line_of, real, shown
 
 #: Where the home folder keeps what it knows of repositories.
 FOLDER = "git"
-#: Entries of a git folder that git does not open here: submodules' own, and hooks.
+#: Entries of a git folder in which links may lie: git writes nothing there.
 _NOT_OPENED = frozenset({"hooks", "modules"})
 #: What our view takes from the repository: everything but its configuration and its hooks.
 _SHARED = ("HEAD", "info", "logs", "objects", "packed-refs", "refs", "shallow", "worktrees")
@@ -55,13 +55,16 @@ def open_at(home: Path, folder: Path, hooks: bool = False) -> git.Checkout | Non
             return None
         for place in {own, common}:
             plain_files.check(place, _NOT_OPENED)
+            plain_files.check_no_pipes(place / "modules")
         _compare(_Found(folder, own, common, alternates_of(common)), ours)
         of_user = config.names_of_user()
         settings = config.settings_of(common, own, folder, hooks, of_user)
         view = ours / ("view-with-hooks" if hooks else "view")
         _make_folders(common, "filter.lfs.clean" in of_user)
         _write_view(view, common, config.text_of(settings), hooks)
-    except NotPlain as error:
+    except (NotPlain, OSError) as error:
+        if isinstance(error, OSError) and error.errno in MISSING:
+            raise
         hint = "Git would follow it, so it is not called: remove it, then `fairlane retry TASK`."
         raise Unsafe(f"the git folder of {folder} is not safe: {error}", hint) from error
     return git.Checkout(folder, own, common, view, hooks)

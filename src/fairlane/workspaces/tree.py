@@ -27,22 +27,12 @@ def check_no_pipes(at: git.Checkout) -> None:
     try:
         for entry in plain_files.entries(at.path, skip=(".git",)):
             if entry.name == ".git" and entry.is_dir(follow_symlinks=False):
-                _check_nested(Path(entry.path))
-            elif entry.name in _OPENED or entry.name == ".git":
-                _check_opened(entry)
+                plain_files.check_no_pipes(Path(entry.path))
+            elif (entry.name in _OPENED or entry.name == ".git") and plain_files.is_device(entry):
+                raise NotPlain(f"{shown(entry.path)} is a pipe or a device")
     except NotPlain as error:
         hint = "Remove it, then `fairlane retry TASK`."
         raise Refused(f"{at.path} cannot be read by git: {error}", hint, "pipe") from error
-
-
-def _check_nested(folder: Path) -> None:
-    for entry in plain_files.entries(folder, skip=("objects",)):
-        _check_opened(entry)
-
-
-def _check_opened(entry: os.DirEntry[str]) -> None:
-    if plain_files.is_device(entry):
-        raise NotPlain(f"{shown(entry.path)} is a pipe or a device")
 
 
 def commit_all(at: git.Checkout, message: str) -> None:
