@@ -6,7 +6,7 @@ PYTEST       := $(BIN)/pytest -q
 unexport PYTHONDONTWRITEBYTECODE  # keep compiled files, as an installed program has them
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench soak format lint types imports fast
+.PHONY: help run test check audit bench soak format lint types imports fast
 
 help: ## list these words
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -19,6 +19,10 @@ test: .venv/.installed ## every test but the soak
 	HYPOTHESIS_PROFILE=ci $(PYTEST) -n 2 --dist worksteal -m "not soak"
 
 check: lint types imports fast ## format, lint, types, imports, fast tests
+
+audit: .venv/.installed ## ask a vulnerability service about what is installed (needs a network)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check pip-audit || { echo "audit: pip-audit cannot be installed here; make check still compares with tests/tidy/advisories.toml"; exit 1; }
+	$(BIN)/pip-audit --local --skip-editable
 
 bench: .venv/.installed-bench ## measure against peers, write bench/results.md
 	$(BIN)/python -m bench

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -148,3 +149,22 @@ def test_keys_that_are_given_twice_are_refused(tmp_path: Path) -> None:
         "--home", tmp_path / "home", "group", "add", "g", "--file", tmp_path / "tree.json"
     )
     assert (said.code, "key 'title' is given twice" in said.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_what_is_invisible_is_shown_and_json_keeps_it(tmp_path: Path) -> None:
+    hidden = "\u200b\ufeff\u202e\u2066\U000e0041\x1b[31m"
+    title = f"ad{hidden}min"
+    record = json.dumps({"id": "a", "title": title, "prompt": title, "command": ["true"]})
+    home = tmp_path / "home"
+    assert fairlane("--home", home, "add", "--file", "-", text=record).code == 0
+    for words in (("show", "a"), ("list",), ("why", "a"), ("status",), ("plan",)):
+        said = fairlane("--home", home, *words)
+        assert said.code == 0
+        assert not set(hidden[:6]) & set(said.out + said.err), words
+    assert r"ad\u200b\ufeff\u202e\u2066" in fairlane("--home", home, "show", "a").out
+    for words in (("show", "a"), ("list",), ("events",)):
+        said = fairlane("--home", home, *words, "--json")
+        assert not set(hidden[:6]) & set(said.out), words
+    shown = fairlane("--home", home, "show", "a", "--json").document
+    assert shown["task"]["title"] == title

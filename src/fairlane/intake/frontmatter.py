@@ -141,7 +141,7 @@ def _scalar(value: str) -> str:
     import yaml
 
     loader = _loader()
-    if _PLAIN.fullmatch(value) and yaml.load(value, loader) == value:  # a safe loader
+    if _PLAIN.fullmatch(value) and yaml.load(value, loader) == value:  # noqa: S506 - a safe loader
         return value
     written: str = yaml.safe_dump(value, default_style='"', width=float("inf"))
     return written.rstrip("\n")
