@@ -16,8 +16,15 @@ from types import NoneType
 
 from fairlane.executors import runner
 from fairlane.executors.base import STREAMS, Ended, Exit, Gone, Handle, Orders, Running, State
-from fairlane.executors.runfiles import Damaged, append, damage_of, read_part, read_record, size
-from fairlane.private_files import make_folder
+from fairlane.executors.runfiles import (
+    Damaged,
+    append,
+    damage_of,
+    make_run,
+    read_part,
+    read_record,
+    size,
+)
 
 #: The end of every runner's command line.
 CALL = "import runner; sys.exit(runner.main())"
@@ -192,7 +199,7 @@ class ProcessExecutor:
     def revoke(self, run: Path) -> None:
         """Leave a file that a runner looks for before it starts its agent."""
         with contextlib.suppress(OSError):
-            make_folder(run)
+            make_run(run)
             append(run / runner.REVOKED, "")
 
     def clean_up(self, run: Path) -> None:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from fairlane.executors.base import Executor
 from fairlane.model.amounts import LINE_MAX
+from fairlane.private_files import make_folder
 
 #: Most bytes of `exit.json` and `runner.json`.
 RECORD_MAX = 1 << 20
@@ -112,6 +113,21 @@ def put(path: Path, text: str) -> None:
             raise
 
 
+def make_run(folder: Path) -> Path:
+    """A run folder and that of its task, made where they are missing, never through a link."""
+    make_folder(folder.parents[1])
+    within = os.open(folder.parents[1], _FOLDER)
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(folder.parts[-2], 0o700, dir_fd=within)
+        with _below(within, folder, folder.parts[-2:-1]) as task, suppress(FileExistsError):
+            os.mkdir(folder.name, 0o700, dir_fd=task)
+    finally:
+        os.close(within)
+    with _inside(folder):
+        return folder
+
+
 def _open(path: Path, flags: int) -> int:
     try:
         with _inside(path.parent) as folder:
@@ -131,9 +147,20 @@ def _open(path: Path, flags: int) -> int:
 @contextmanager
 def _inside(folder: Path) -> Iterator[int]:
     """A descriptor of a run folder; neither it nor the folder of its task may be a link."""
-    descriptor = os.open(folder.parents[1], _FOLDER)
+    within = os.open(folder.parents[1], _FOLDER)
     try:
-        for name in folder.parts[-2:]:
+        with _below(within, folder, folder.parts[-2:]) as descriptor:
+            yield descriptor
+    finally:
+        os.close(within)
+
+
+@contextmanager
+def _below(within: int, folder: Path, names: tuple[str, ...]) -> Iterator[int]:
+    """A descriptor of what is below an open folder, by these names; none of them is a link."""
+    descriptor = os.dup(within)
+    try:
+        for name in names:
             try:
                 below = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
             except NotADirectoryError as error:

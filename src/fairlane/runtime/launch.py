@@ -22,7 +22,7 @@ from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending, Report
 from fairlane.engine.port import LocalPort, Port
 from fairlane.executors.base import After, Calls, Executor, Handle, Orders, patterns
-from fairlane.executors.runfiles import put
+from fairlane.executors.runfiles import make_run, put
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.errors import MISSING, ON_DISK, FairlaneError, Shortage
 from fairlane.model.event import Happening
@@ -203,7 +203,7 @@ def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Order
     place = workspaces.prepare(
         host.home, host.settings, project_of(lease), task_of(lease), lease["workspace"]
     )
-    run = make_folder(Path(lease["run"]))
+    run = make_run(Path(lease["run"]))
     if lease["problem"]:
         raise LaunchFailed(lease["problem"])
     put(run / "prompt.md", lease["prompt"])
