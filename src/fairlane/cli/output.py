@@ -7,6 +7,7 @@ import re
 import sys
 import textwrap
 import unicodedata
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, TextIO
 
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND, Instant, Micros, show_instant
@@ -150,9 +151,9 @@ def cut(text: str, most: int) -> str:
     line = first_line(text)
     if cells(line) <= most:
         return line
-    while cells(line) > most - 1:
-        line = line[:-1]
-    return line.rstrip() + "…"
+    columns = accumulate(map(cells, line))
+    fitting = sum(1 for _ in takewhile(lambda used: used < most, columns))
+    return line[:fitting].rstrip() + "…"
 
 
 def about(length: Micros) -> str:

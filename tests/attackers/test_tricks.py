@@ -1,0 +1,64 @@
+"""A malicious agent with hundreds of tricks: none of them harms anything but its own attempt."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from fairlane.runtime.lock import holder
+from tests.attackers.tricks import list_asking, list_git, list_rest
+from tests.attackers.tricks.ground import Ground
+from tests.attackers.tricks.trick import Trick
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+#: What is tried together, under one daemon.
+PARTS: dict[str, list[Trick]] = {
+    "programs": list_git.PROGRAMS,
+    "elsewhere": list_git.ELSEWHERE,
+    "git folders": list_git.FOLDERS,
+    "work trees": list_git.TREES,
+    "folders and output": list_rest.FOLDERS,
+    "processes": list_rest.PROCESSES,
+    "asking": list_asking.TRICKS,
+}
+
+
+def test_the_list_of_tricks_is_whole() -> None:
+    tricks = [trick for part in PARTS.values() for trick in part]
+    assert len(tricks) >= 200
+    assert len({trick.name for trick in tricks}) == len(tricks)
+    assert all(trick.says and trick.must_fail in ("always", "sandboxed") for trick in tricks)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A user with a home folder of their own; nothing of it outlives the test."""
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    yield tmp_path
+    told = holder(tmp_path / "home")
+    if told and told["pid"]:
+        with suppress(ProcessLookupError):
+            os.kill(told["pid"], signal.SIGKILL)
+
+
+def tell(record: Callable[[str, object], None], where: str, tricks: list[Trick]) -> None:
+    """The tally that is printed at the end."""
+    groups = Counter(trick.group for trick in tricks)
+    listed = ", ".join(f"{group} {count}" for group, count in sorted(groups.items()))
+    record("told", f"tricks of a malicious agent, {where}: {len(tricks)} held ({listed})")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_no_trick_harms_anything_outside(part: str, root: Path, record_property) -> None:
+    ground = Ground(root, PARTS[part], "")
+    before = ground.digest()
+    ground.attack()
+    assert ground.harm(before) == {}
+    tell(record_property, "no sandbox", ground.tricks)
