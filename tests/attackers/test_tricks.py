@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -55,10 +56,16 @@ def tell(record: Callable[[str, object], None], where: str, tricks: list[Trick])
     record("told", f"tricks of a malicious agent, {where}: {len(tricks)} held ({listed})")
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_no_trick_harms_anything_outside(part: str, root: Path, record_property) -> None:
-    ground = Ground(root, PARTS[part], "")
+@pytest.mark.parametrize(
+    ("part", "executor"), [*((part, "process") for part in PARTS), ("processes", "tmux")]
+)
+def test_no_trick_harms_anything_outside(
+    part: str, executor: str, root: Path, record_property
+) -> None:
+    if executor == "tmux" and shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
+    ground = Ground(root, PARTS[part], f'executor = "{executor}"\n')
     before = ground.digest()
     ground.attack()
     assert ground.harm(before) == {}
-    tell(record_property, "no sandbox", ground.tricks)
+    tell(record_property, f"{executor}, no sandbox", ground.tricks)
