@@ -9,7 +9,7 @@ from pathlib import Path
 from fairlane.model.errors import Invalid, Refused
 
 _OTHERS = 0o077
-#: A folder with one of these is a home folder; another one with files of its own is not.
+#: A folder with one of these is a home folder; another one with files keeps its mode.
 _MARKS = ("fairlane.toml", "policy.toml", "fairlane.db", "token")
 
 
@@ -36,10 +36,12 @@ def make_home(folder: Path) -> str:
     mode = stat.S_IMODE(status.st_mode)
     if not mode & _OTHERS:
         return ""
-    if status.st_uid != os.geteuid() or mode & stat.S_ISVTX or _is_another(folder):
+    if status.st_uid != os.geteuid() or mode & stat.S_ISVTX:
         hint = "Give a folder of its own with --home or FAIRLANE_HOME."
         message = f"{folder} is no home folder, and others can read it (mode {mode:03o})"
         raise Refused(message, hint, "not_private")
+    if _is_another(folder):
+        return f"others can read {folder} (mode {mode:03o}): chmod 700 {folder}"
     try:
         folder.chmod(mode & ~_OTHERS)
     except OSError as error:
