@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -42,6 +42,8 @@ FILE_BYTES_MAX = 1_000_000
 LOG_BYTES_MAX = 64 * 1024 * 1024
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
+_SIZE = re.compile(r"([1-9]\d{0,14}) ?([KMGT])(?:i?B)?")
+SANDBOXES = ("none", "bwrap", "landlock")
 PERMISSIONS = ("read", "edit", "full")
 MODES = ("worktree", "pool", "shared", "clone")
 COMMITS = ("rest", "none")
@@ -67,6 +69,28 @@ class WorkerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """What holds agents, and what they may use; None: another table or the default decides."""
+
+    kind: str | None = None
+    network: bool | None = None
+    memory: int | None = None  # bytes, of all processes of an attempt
+    processes: int | None = None
+    files: int | None = None  # open at once, in one process
+    cpu: Micros | None = None  # time, of one process
+    write: tuple[str, ...] | None = None  # folders in addition to its own
+    read: tuple[str, ...] | None = None
+    project: Mapping[str, SandboxSettings] = field(default_factory=dict)
+
+    def over(self, other: SandboxSettings | None) -> SandboxSettings:
+        """These, where the other one says nothing."""
+        if other is None:
+            return self
+        keys = {name: getattr(other, name) for name in _SANDBOX}
+        return replace(self, **{name: value for name, value in keys.items() if value is not None})
+
+
+@dataclass(frozen=True, slots=True)
 class AgentSettings:
     """The settings of one agent; absent keys have the shipped values."""
 
@@ -79,6 +103,7 @@ class AgentSettings:
     grace: Micros | None = None  # after its final record
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     passes: tuple[str, ...] = ()  # key `pass`: names of variables of the daemon that it gets too
+    sandbox: SandboxSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +177,7 @@ class Settings:
     source: tuple[SourceRule, ...] = ()
     server: ServerSettings = field(default_factory=ServerSettings)
     log: LogSettings = field(default_factory=LogSettings)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
 
     @classmethod
     def load(cls, path: Path) -> Settings:
@@ -170,7 +196,11 @@ class Settings:
     def parse(cls, table: Mapping[str, object], origin: str = FILE) -> Settings:
         """The settings that a table describes; `origin` names it in errors."""
         try:
-            return cls(**_values(table))
+            settings = cls(**_values(table))
+            for agent in (None, *settings.agents):
+                for project in (None, *settings.sandbox.project):
+                    settings.sandbox_for(agent, project)
+            return settings
         except Invalid as error:
             raise error.within(origin, "invalid_settings") from None
 
@@ -180,6 +210,16 @@ class Settings:
             return None
         own = self.agents.get(name)
         return own.pool if own is not None and own.pool is not None else POOLS.get(name)
+
+    def sandbox_for(self, agent: str | None, project: str | None) -> SandboxSettings:
+        """The sandbox of an attempt: key by key its project's, its agent's, or everybody's."""
+        own = self.agents.get(agent or "", AgentSettings()).sandbox
+        default = SandboxSettings("none", True, write=(), read=())
+        whole = default.over(self.sandbox).over(own).over(self.sandbox.project.get(project or ""))
+        if whole.kind == "landlock" and whole.network is False:
+            hint = 'Write kind = "bwrap", or network = true.'
+            raise Invalid("sandbox: landlock restricts files only, not the network", hint)
+        return whole
 
     def known_agents(self) -> tuple[str, ...]:
         """The shipped agents and those of the file, by name."""
@@ -249,8 +289,45 @@ def _stop(value: object) -> tuple[Micros, ...]:
     return tuple(duration(step) for step in steps)
 
 
+def _size(value: object) -> int:
+    """Bytes, or a text such as 512M or 4GiB."""
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if match:
+        return int(match[1]) << 10 * ("KMGT".index(match[2]) + 1)
+    if isinstance(value, str):
+        raise wrong("a size", value, 'Write it as "512M" or "4G".')
+    return whole(1 << 20)(value)
+
+
+def _place(value: object) -> str:
+    """The path of a folder or file."""
+    path = line(value)
+    if not path.startswith(("/", "~/")) or ".." in path.split("/"):
+        raise wrong("a whole path", value, 'Write it as "/data/models" or "~/.npm".')
+    return path
+
+
+def _sandbox(value: object) -> SandboxSettings:
+    return SandboxSettings(**read_all(_SANDBOX, value))
+
+
+def _sandboxes(value: object) -> dict[str, SandboxSettings]:
+    """By the name of a project."""
+    return {name: _sandbox(entry) for name, entry in section(value, "sandbox.project").items()}
+
+
 Readers: TypeAlias = Mapping[str, Reader[object]]
 
+_SANDBOX: Readers = {
+    "kind": choice(SANDBOXES),
+    "network": flag,
+    "memory": _size,
+    "processes": whole(1),
+    "files": whole(16),
+    "cpu": duration,
+    "write": several(_place),
+    "read": several(_place),
+}
 _TABLES: dict[str, tuple[Callable[..., object], Readers]] = {
     "store": (StoreSettings, {"url": line}),
     "worker": (
@@ -262,6 +339,7 @@ _TABLES: dict[str, tuple[Callable[..., object], Readers]] = {
         {"mode": choice(MODES), "commit": choice(COMMITS), "folder": line},
     ),
     "server": (ServerSettings, {"host": line, "port": whole(0, 65535), "page": flag}),
+    "sandbox": (SandboxSettings, {**_SANDBOX, "project": _sandboxes}),
     "log": (LogSettings, {"level": choice(LEVELS), "max_bytes": whole(0), "mask": _patterns}),
 }
 _NAMED: dict[str, tuple[Callable[..., object], Readers]] = {
@@ -277,6 +355,7 @@ _NAMED: dict[str, tuple[Callable[..., object], Readers]] = {
             "permissions": choice(PERMISSIONS),
             "stop": _stop,
             "grace": duration,
+            "sandbox": _sandbox,
         },
     ),
     "pools": (PoolSettings, {"env": environment, "pass": several(_variable)}),

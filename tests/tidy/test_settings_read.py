@@ -25,11 +25,14 @@ SETTINGS: Sections = {
     "source": settings.SourceRule,
     "server": settings.ServerSettings,
     "log": settings.LogSettings,
+    "sandbox": settings.SandboxSettings,
 }
 POLICY: Sections = SECTIONS
 #: Keys that a method of the declaring file reads for everybody: the method.
 BY_METHOD = {
     "agents.pool": "agent_pool",
+    "agents.sandbox": "sandbox_for",
+    "sandbox.project": "sandbox_for",
     "backpressure.soft": "backpressure_limits",
     "backpressure.hard": "backpressure_limits",
 }

@@ -47,6 +47,8 @@ class Agent:
     stdin: bool = False  # the prompt is sent to standard input
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     passes: tuple[str, ...] = ()  # variables of this process that it gets
+    config: tuple[tuple[str, str], ...] = ()  # its own folders: (variable, folder without it)
+    sandboxed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # flags in a sandbox
 
     @property
     def resumes(self) -> bool:
@@ -130,7 +132,9 @@ def shipped() -> Mapping[str, Agent]:
     for name, table in tomllib.loads(text).items():
         table |= {key: tuple(table[key]) for key in ("argv", "resume", "stop") if key in table}
         table["passes"] = tuple(table.pop("pass", ()))
-        table["flags"] = {key: tuple(words) for key, words in table.get("flags", {}).items()}
+        for key in ("flags", "sandboxed"):
+            table[key] = {name: tuple(words) for name, words in table.get(key, {}).items()}
+        table["config"] = tuple((variable, folder) for variable, folder in table.get("config", ()))
         by_name[name] = Agent(name=name, **table)
     return by_name
 
@@ -148,8 +152,9 @@ def _base(name: str, own: AgentSettings) -> Agent:
     if like is None or own.argv is None:
         return replace(like, name=name) if like else Agent(name, own.argv or (), parser)
     return Agent(
-        name, own.argv, parser, flags=like.flags, stop=like.stop, env=like.env, passes=like.passes
-    )
+        name, own.argv, parser, flags=like.flags, stop=like.stop, env=like.env, passes=like.passes,
+        config=like.config, sandboxed=like.sandboxed,
+    )  # fmt: skip
 
 
 def _changed(base: Agent, own: AgentSettings) -> Agent:
@@ -208,6 +213,11 @@ def argv_of(
     template = agent.resume if resumed and agent.resume is not None else agent.argv
     argv = tuple(_filled(agent, task, template, values))
     return (home_path(argv[0]), *argv[1:])
+
+
+def in_sandbox(agent: Agent) -> Agent:
+    """The agent as it is called inside a sandbox: its own sandbox would not work there."""
+    return replace(agent, flags={**agent.flags, **agent.sandboxed})
 
 
 def starts_alike(agent: Agent) -> bool:

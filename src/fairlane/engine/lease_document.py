@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from fairlane.agents.contract import Agent, agents, argv_of, clean, starts_alike
+from fairlane.agents.contract import Agent, agents, argv_of, clean, in_sandbox, starts_alike
 from fairlane.engine.context import Context, run_path
+from fairlane.executors.sandbox import is_confined
 from fairlane.intake import templates
 from fairlane.model.documents.tasks import LeaseDocument, LocalLeaseDocument
 from fairlane.model.errors import FairlaneError
@@ -76,8 +77,12 @@ def _document(
     default = context.settings.agent  # a task of an older store may have no agent and no pool
     name = agent_of(task.agent, project.agent, default, bool(task.command))
     agent = known.get(name)
+    if agent is not None and is_confined(context.settings.sandbox_for(name, task.project)):
+        agent, name_alike = in_sandbox(agent), f"{name} in a sandbox"
+    else:
+        name_alike = name
     session = _session(agent, lease)
-    prompt, argv, problem = task.prompt, alike.get(name, []), ""
+    prompt, argv, problem = task.prompt, alike.get(name_alike, []), ""
     try:
         prompt = clean(_prompt(context, lease, resumed=session is not None))
         if agent is None:
@@ -85,7 +90,7 @@ def _document(
         elif session is not None or not argv:
             argv = list(argv_of(agent, task, prompt, session))
             if session is None and starts_alike(agent):
-                alike[name] = argv
+                alike[name_alike] = argv
     except FairlaneError as error:
         argv, problem = [], error.message
     return {

@@ -32,6 +32,21 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
+class Sandbox:
+    """What holds an agent, and what it may use; None: without limit."""
+
+    kind: str  # none: limits alone; bwrap, landlock
+    words: tuple[str, ...] = ()  # the command line of bubblewrap
+    read: tuple[str, ...] = ()  # what it may read, for Landlock
+    write: tuple[str, ...] = ()  # what it may change, for Landlock
+    temporary: str = ""  # a folder that goes away with the attempt
+    memory: int | None = None  # bytes, of all its processes
+    processes: int | None = None  # at once
+    files: int | None = None  # open, of one process
+    cpu: int | None = None  # seconds, of one process
+
+
+@dataclass(frozen=True, slots=True)
 class Orders:
     """Everything that it takes to start one attempt. The environment is never written down."""
 
@@ -48,6 +63,7 @@ class Orders:
     max_bytes: int = 64 * 1024 * 1024
     line_max: int = LINE_MAX
     mask: tuple[str, ...] = ()
+    sandbox: Sandbox | None = None
     after: After | None = None
     calls: Calls | None = None
 
@@ -72,7 +88,8 @@ class Exit:
     launch_error: str = ""
     errno: int = 0  # of the launch error
     environment: bool = False  # the launch error is not the agent's, whatever its number
-    stopped: str = ""  # why it was stopped: stop, timeout, silence, grace
+    stopped: str = ""  # why it was stopped: stop, timeout, silence, grace, limit
+    limit: str = ""  # of its sandbox, that it reached
     final: bool = False  # it printed a final record
     record: str = ""  # the last one, if it is short
     cut: bool = False  # a full disk has cost the log a part, perhaps that record

@@ -280,7 +280,8 @@ def _known_of(running: RunningAttempt, noted: Exit | None, now: Instant) -> Exit
 
 def _judged(running: RunningAttempt, exit: Exit, verdict: Verdict) -> Ending:
     """The verdict, unless a stop explains the end."""
-    happening, detail = HAPPENINGS[verdict.outcome], verdict.detail
+    happening = HAPPENINGS[verdict.outcome]
+    detail = f"stopped at a limit ({exit.limit})" if exit.limit else verdict.detail
     stopped = exit.stopped if exit.stopped != "grace" else ""
     if stopped and verdict.outcome is not Outcome.SUCCEEDED:
         happening, detail = _stopped(running, stopped, detail)
@@ -312,6 +313,8 @@ def _not_started(running: RunningAttempt, exit: Exit) -> Ending:
 def _stopped(running: RunningAttempt, why: str, detail: str) -> tuple[Happening, str]:
     if why in ("timeout", "silence"):
         return Happening.FAILED, why
+    if why == "limit":
+        return Happening.FAILED, detail
     if running.stopping == "shutdown":
         return Happening.ENVIRONMENT, "the worker was shut down"
     if running.stopping:

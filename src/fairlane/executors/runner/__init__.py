@@ -20,9 +20,11 @@ import sys
 import time
 
 from .calls import open_calls
+from .confine import Confinement, Unconfined
 from .files import (
     ENDED,
     MARK,
+    end_of_file,
     exit_status,
     ignore_nothing,
     marked,
@@ -50,6 +52,8 @@ DRAIN_SECONDS = 1.0
 BUSY_SECONDS = 5.0
 #: Shortest sleep towards a deadline, else a tenth of what is left: no sleep alone uses it up.
 TICK_SECONDS = 0.1
+#: How often it is looked at what an agent with limits uses.
+LOOK_SECONDS = 0.25
 
 
 class Runner:
@@ -64,6 +68,7 @@ class Runner:
         self._asleep = 0.0  # seconds in which this process was suspended, or stopped by a signal
         self._looked_at = self._begun = self._silent_since = time.monotonic()
         self._grace_until: float | None = None
+        self._held = Confinement(orders["sandbox"])
         self.agent: subprocess.Popen[bytes] | None = None
 
     def run(self) -> dict[str, object]:
@@ -72,6 +77,8 @@ class Runner:
         try:
             logs = [Log(name, self.orders) for name in names]
             self.agent = self._start()
+        except (Unconfined, subprocess.SubprocessError) as error:
+            return {"launch_error": f"the sandbox cannot be made: {error}", "environment": True}
         except OSError as error:
             return failure(error, self.orders["argv"][0])
         try:
@@ -85,12 +92,18 @@ class Runner:
         for log in logs:
             log.close()
         sweep(self.agent.pid, self.orders["marker"])
-        return exit_status(self.agent.returncode) | {
-            "final": logs[0].finals > 0,
-            "dropped": sum(log.dropped for log in logs),
-            "record": logs[0].record.decode("utf-8", "replace"),
-            "cut": logs[0].cut,
-        }
+        self._held.close()
+        code, errors = self.agent.returncode, end_of_file(names[1])
+        return (
+            exit_status(code)
+            | self._held.ended(code, self.stopped, errors)
+            | {
+                "final": logs[0].finals > 0,
+                "dropped": sum(log.dropped for log in logs),
+                "record": logs[0].record.decode("utf-8", "replace"),
+                "cut": logs[0].cut,
+            }
+        )
 
     def stop(self, why: str) -> None:
         """Interrupt, wait, terminate, wait, kill: always the whole group."""
@@ -112,10 +125,14 @@ class Runner:
             stdin.seek(0)
         ignore_nothing()
         adopt_orphans()
-        return subprocess.Popen(
-            self.orders["argv"], cwd=self.orders["cwd"], env=self.orders["env"], stdin=stdin,
+        argv, first, descriptors = self._held.prepare(self.orders["argv"])
+        agent = subprocess.Popen(
+            argv, cwd=self.orders["cwd"], env=self.orders["env"], stdin=stdin,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            preexec_fn=first, pass_fds=descriptors,  # noqa: PLW1509
         )  # fmt: skip
+        self._held.started()
+        return agent
 
     def _tell_start(self) -> None:
         assert self.agent is not None
@@ -182,6 +199,9 @@ class Runner:
     def _mind_the_time(self) -> None:
         """Stop for timeout, silence or grace when due; send the next signal of a stop."""
         now = self._awake()
+        if self._held.is_watched and not self.stopped and self._held.over():
+            self.stopped = "limit"
+            self._ladder = [(now, signal.SIGKILL)]
         for name, due in self._deadlines():
             if now >= due:
                 self.stop(name)
@@ -205,7 +225,8 @@ class Runner:
             return max(0.0, end - time.monotonic())
         dues = [due for _, due in self._deadlines()] + [due for due, _ in self._ladder[:1]]
         left = min(dues, default=math.inf) - self._awake()
-        return max(0.0, min(left, max(TICK_SECONDS, left / 10), 60.0))
+        longest = LOOK_SECONDS if self._held.is_watched else 60.0
+        return max(0.0, min(left, max(TICK_SECONDS, left / 10), longest))
 
     def _awake(self) -> float:
         """A monotonic clock that does not count the time in which this process was suspended."""
@@ -219,8 +240,7 @@ class Runner:
 
     def _send(self, number: int) -> None:
         assert self.agent is not None
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.agent.pid, number)
+        self._held.send(number, self.agent.pid)
 
 
 def own_process() -> dict[str, object]:

@@ -25,6 +25,19 @@ if TYPE_CHECKING:
         socket: str
         argv: list[str]
 
+    class Sandbox(TypedDict):
+        """What holds an agent; `executors/base.py` says what it means."""
+
+        kind: str
+        words: list[str]
+        read: list[str]
+        write: list[str]
+        temporary: str
+        memory: int | None
+        processes: int | None
+        files: int | None
+        cpu: int | None
+
     class Orders(TypedDict):
         """What a runner reads from its pipe; `executors/base.py` says what it means."""
 
@@ -41,6 +54,7 @@ if TYPE_CHECKING:
         max_bytes: int
         line_max: int
         mask: list[str]
+        sandbox: Sandbox | None
         marker: str  # of all processes of the run
         after: After | None
         calls: Calls | None
@@ -126,6 +140,16 @@ def marked(marker: str) -> list[int]:
                 if mark in file.read().split(b"\0"):
                     pids.append(int(name))
     return pids
+
+
+def end_of_file(path: str, size: int = 4096) -> str:
+    """The last part of a file of the run folder; empty where it cannot be read."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | SAFE), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - size))
+            return file.read(size).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def process_started(pid: int) -> str | None:

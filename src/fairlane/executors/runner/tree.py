@@ -91,3 +91,20 @@ def _words(pid: int) -> list[bytes]:
             return file.read().split(b"\0")[1:5]
     except OSError:
         return []
+
+
+def usage() -> tuple[int, int]:
+    """How many processes live below this one, and how many bytes of memory they hold."""
+    below: dict[int, list[tuple[int, int]]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+                if fields[0] not in b"ZX":
+                    below.setdefault(int(fields[1]), []).append((int(name), int(fields[21])))
+    count, pages, parents = 0, 0, [os.getpid()]
+    while parents:
+        for pid, resident in below.get(parents.pop(), ()):
+            count, pages = count + 1, pages + resident
+            parents.append(pid)
+    return count, pages * os.sysconf("SC_PAGE_SIZE")

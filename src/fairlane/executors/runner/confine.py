@@ -1,0 +1,215 @@
+"""What holds an agent: bubblewrap around it, Landlock upon it, and limits on what it uses."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import shutil
+import signal
+import struct
+
+from .tree import send, usage
+
+TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .files import Sandbox
+
+#: Numbers of system calls, the same on every architecture.
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 24, 38
+CAPABILITIES = 64
+#: Rights of Landlock, by their bits.
+READ_FILE, READ_DIR, EXECUTE, WRITE_FILE, TRUNCATE, IOCTL = 1 << 2, 1 << 3, 1, 2, 1 << 14, 1 << 15
+READ = READ_FILE | READ_DIR | EXECUTE
+DEVICES = 1 << 6 | 1 << 11  # to make them would be a way to the disk
+FILE = READ_FILE | EXECUTE | WRITE_FILE | TRUNCATE | IOCTL
+#: Abstract sockets and signals of processes outside.
+SCOPES = 3
+#: The first version that guards against cutting files.
+ABI_MIN = 3
+#: Seconds between the first and the last signal of a process that has used its CPU time.
+CPU_GRACE = 5
+
+
+class Unconfined(OSError):
+    """The sandbox that was asked for cannot be had: nothing is started."""
+
+
+class Confinement:
+    """How the agent of these orders is started, stopped and limited."""
+
+    def __init__(self, sandbox: Sandbox | None) -> None:
+        self._sandbox = sandbox
+        self.limit = ""  # which one ended it
+        self._status: int | None = None  # where bubblewrap tells what it did
+        self._told = b""
+        self._tell = self._rules = -1
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether the agent runs inside bubblewrap."""
+        return self._sandbox is not None and self._sandbox["kind"] == "bwrap"
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody must look at what it uses."""
+        box = self._sandbox
+        return box is not None and (box["memory"] is not None or box["processes"] is not None)
+
+    def prepare(self, argv: list[str]) -> tuple[list[str], Callable[[], None] | None, list[int]]:
+        """The command line, what the new process does first, and the descriptors it gets."""
+        box = self._sandbox
+        if box is None:
+            return argv, None, []
+        if box["kind"] == "landlock":
+            self._rules = ruleset(box["read"], box["write"])
+        if not self.is_wrapped:
+            return argv, self._restrict, []
+        self._status, self._tell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        words = [*box["words"], "--json-status-fd", str(self._tell), "--", *argv]
+        return words, self._restrict, [self._tell]
+
+    def started(self) -> None:
+        """The agent has what it needs from here."""
+        for descriptor in (self._tell, self._rules):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def send(self, number: int, group: int) -> None:
+        """A signal for the agent and its group; bubblewrap itself is killed, all else with it."""
+        if not self.is_wrapped or number == signal.SIGKILL:
+            send(number, group=group)
+        elif agent := self._inside():
+            with contextlib.suppress(ProcessLookupError):
+                send(number, group=os.getpgid(agent))
+
+    def over(self) -> bool:
+        """Whether all its processes together use more than they may."""
+        box = self._sandbox
+        if box is None or self.limit:
+            return bool(self.limit)
+        processes, memory = usage()
+        if box["memory"] is not None and memory > box["memory"]:
+            self.limit = f"memory: {memory >> 20} MiB in use, {box['memory'] >> 20} MiB allowed"
+        elif box["processes"] is not None and processes > box["processes"]:
+            self.limit = f"processes: {processes} at once, {box['processes']} allowed"
+        return bool(self.limit)
+
+    def ended(self, code: int, stopped: str, errors: str) -> dict[str, object]:
+        """What its end says of the sandbox: it could not be made, or a limit was reached."""
+        box = self._sandbox
+        if box is None:
+            return {}
+        if code > 0 and not stopped and self._never_began():
+            return _not_made(errors)
+        if box["cpu"] is not None and code in (-signal.SIGXCPU, 128 + signal.SIGXCPU):
+            self.limit = f"cpu: {box['cpu']} s of CPU time in one process"
+        return {"limit": self.limit}
+
+    def close(self) -> None:
+        """Its temporary files are of no use to anybody."""
+        if self._sandbox is not None and self._sandbox["temporary"]:
+            shutil.rmtree(self._sandbox["temporary"], ignore_errors=True)
+
+    def _never_began(self) -> bool:
+        """Whether bubblewrap ended without having started the agent."""
+        told = self._records() if self.is_wrapped else [{"exit-code": 0}]
+        return not any("exit-code" in record for record in told)
+
+    def _restrict(self) -> None:
+        """In the new process, before it becomes the agent."""
+        box = self._sandbox
+        assert box is not None
+        if box["files"] is not None:
+            _lower(resource.RLIMIT_NOFILE, box["files"], box["files"])
+        if box["cpu"] is not None:
+            _lower(resource.RLIMIT_CPU, box["cpu"], box["cpu"] + CPU_GRACE)
+        if self._rules >= 0:
+            restrict(self._rules)
+
+    def _inside(self) -> int:
+        """The agent: the first child of the first process inside; 0: not there yet."""
+        first = next(
+            (record["child-pid"] for record in self._records() if "child-pid" in record), 0
+        )
+        with contextlib.suppress(OSError), open(f"/proc/{first}/task/{first}/children") as file:
+            return int((file.read().split() or ["0"])[0])
+        return 0
+
+    def _records(self) -> list[dict[str, int]]:
+        """What bubblewrap has told so far."""
+        with contextlib.suppress(OSError):
+            while self._status is not None and (more := os.read(self._status, 4096)):
+                self._told += more
+        records = []
+        for line in self._told.splitlines():
+            with contextlib.suppress(ValueError):
+                records.append(json.loads(line))
+        return records
+
+
+def _not_made(errors: str) -> dict[str, object]:
+    """Bubblewrap ended before the agent began: something is missing here, or the program."""
+    said = next(
+        (line for line in errors.splitlines() if line.startswith("bwrap: ")), "bwrap failed"
+    )
+    if said.startswith("bwrap: execvp "):
+        return {"launch_error": said.removeprefix("bwrap: execvp "), "errno": 0}
+    return {"launch_error": f"the sandbox cannot be made: {said}", "errno": 0, "environment": True}
+
+
+def _lower(what: int, soft: int, hard: int) -> None:
+    most = resource.getrlimit(what)[1]
+    if most != resource.RLIM_INFINITY:
+        soft, hard = min(soft, most), min(hard, most)
+    resource.setrlimit(what, (soft, hard))
+
+
+def abi() -> int:
+    """The version of Landlock that this kernel has; 0: none."""
+    return max(0, int(ctypes.CDLL(None).syscall(CREATE_RULESET, None, 0, 1)))
+
+
+def ruleset(read: list[str], write: list[str]) -> int:
+    """A descriptor of rules: these may be read, those changed, and nothing else."""
+    libc, version = ctypes.CDLL(None, use_errno=True), abi()
+    if version < ABI_MIN:
+        raise Unconfined(0, f"Landlock {ABI_MIN} or later is not in this kernel", "sandbox")
+    handled = (1 << 16 if version >= 5 else 1 << 15) - 1
+    attributes = struct.pack("=QQQ", handled, 0, SCOPES)[: 24 if version >= 6 else 8]
+    rules = int(libc.syscall(CREATE_RULESET, attributes, len(attributes), 0))
+    if rules < 0:
+        raise Unconfined(ctypes.get_errno(), "Landlock makes no rules", "sandbox")
+    for paths, rights in ((read, READ), (write, handled & ~DEVICES)):
+        for path in paths:
+            _allow(libc, rules, path, rights & handled)
+    return rules
+
+
+def _allow(libc: ctypes.CDLL, rules: int, path: str, rights: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        if not os.path.isdir(f"/proc/self/fd/{place}"):
+            rights &= FILE
+        if libc.syscall(ADD_RULE, rules, 1, struct.pack("=Qi", rights, place), 0):
+            raise Unconfined(ctypes.get_errno(), "Landlock takes no rule", path)
+    finally:
+        os.close(place)
+
+
+def restrict(rules: int) -> None:
+    """From now on this process has these rules, no capability, and no way to more."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if os.getuid() == 0:
+        for capability in range(CAPABILITIES):
+            libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.syscall(RESTRICT_SELF, rules, 0):
+        raise Unconfined(ctypes.get_errno(), "Landlock was refused", "sandbox")

@@ -1,0 +1,92 @@
+"""The sandbox of an attempt: what its agent sees, by bubblewrap or by Landlock, and its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from fairlane.executors.base import Orders, Sandbox
+from fairlane.executors.sandbox import machine, view
+from fairlane.model.errors import Refused, Shortage
+from fairlane.model.instant import SECOND
+from fairlane.settings import SandboxSettings
+
+
+def is_confined(settings: SandboxSettings) -> bool:
+    """Whether an agent sees only a part of this machine."""
+    return settings.kind not in (None, "none")
+
+
+def confined(
+    orders: Orders, settings: SandboxSettings, home: Path, own: view.Visible = view.NOTHING
+) -> Orders:
+    """These orders in a sandbox; `own`: what the agent needs besides its work folder.
+
+    A sandbox that this machine cannot give is a `Shortage`: nothing starts without it.
+    """
+    limits = Sandbox(
+        "none",
+        memory=settings.memory,
+        processes=settings.processes,
+        files=settings.files,
+        cpu=None if settings.cpu is None else max(1, settings.cpu // SECOND),
+    )
+    if not is_confined(settings):
+        return orders if limits == Sandbox("none") else replace(orders, sandbox=limits)
+    problem = machine.problem_of(settings)
+    if problem:
+        raise Shortage(f"the sandbox cannot be made: {problem}", "`fairlane doctor` says more.")
+    env = {name: text for name, text in orders.env.items() if name != "FAIRLANE_HOME"}
+    seen = view.visible(orders, settings, own)
+    _refuse_store(seen, home)
+    if settings.kind == "landlock":
+        temporary = orders.folder / "tmp"
+        temporary.mkdir(mode=0o700, exist_ok=True)
+        seen = seen.and_write(str(temporary))
+        box = replace(
+            limits,
+            kind="landlock",
+            read=(*view.system(), *view.DEVICES, "/proc", *seen.read),
+            write=(*view.DEVICES, *seen.write),
+            temporary=str(temporary),
+        )
+        return replace(orders, sandbox=box, env=env | _temporary(str(temporary)))
+    words = _bwrap(seen, orders.cwd, orders.env, network=settings.network is not False)
+    box = replace(limits, kind="bwrap", words=words)
+    return replace(orders, sandbox=box, env=env | _temporary("/tmp"))
+
+
+def _temporary(folder: str) -> dict[str, str]:
+    return {"TMPDIR": folder, "CLAUDE_CODE_TMPDIR": folder}
+
+
+def _refuse_store(seen: view.Visible, home: Path) -> None:
+    """Nothing that is shown may hold the store and the tokens."""
+    home = home.resolve()
+    for path in (*seen.read, *seen.write):
+        if home.is_relative_to(Path(path).resolve()):
+            hint = "Show a smaller folder in read or write of [sandbox]."
+            raise Refused(f"the sandbox would show {path}, and {home} lies in it", hint, "sandbox")
+
+
+def _bwrap(
+    seen: view.Visible, cwd: Path, env: Mapping[str, str], *, network: bool
+) -> tuple[str, ...]:
+    """The command line of bubblewrap, up to what it adds for its caller."""
+    words = [machine.bwrap() or "bwrap", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    words += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    words += [] if network else ["--unshare-net"]
+    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp"]
+    words += ["--dir", env.get("HOME", "/root")]
+    for path in view.system():
+        link = Path(path).is_symlink()
+        words += ["--symlink", str(Path(path).readlink()), path] if link else _bind("--ro", path)
+    binds = [(path, "--ro") for path in seen.read] + [(path, "--") for path in seen.write]
+    for path, how in sorted(binds, key=lambda bind: (bind[0].count("/"), bind[1] == "--")):
+        words += _bind(how, path)
+    return (*words, "--chdir", str(cwd))
+
+
+def _bind(how: str, path: str) -> list[str]:
+    return [f"{how}-bind" if how == "--ro" else "--bind", path, path]

@@ -1,0 +1,61 @@
+"""What this machine has for a sandbox: bubblewrap that works, Landlock."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+from fairlane.executors.runner import confine
+from fairlane.settings import SandboxSettings
+
+_SECONDS_MAX = 10.0
+_TRIAL = ("--ro-bind", "/", "/", "--unshare-pid", "--unshare-net", "--cap-drop", "ALL", "true")
+
+
+def bwrap() -> str | None:
+    """Where bubblewrap is; None: not on the path."""
+    return shutil.which("bwrap")
+
+
+def problem_of(settings: SandboxSettings) -> str:
+    """Why this machine cannot give the sandbox of these settings; empty: it can.
+
+    A bubblewrap that is there and does not work says so when it starts an agent, which then does
+    not run.
+    """
+    if settings.kind == "bwrap" and bwrap() is None:
+        return "bwrap is not installed"
+    if settings.kind == "landlock" and confine.abi() < confine.ABI_MIN:
+        return landlock_problem()
+    return ""
+
+
+def bwrap_problem() -> str:
+    """Why bubblewrap cannot be used here, by trying it; empty: it works."""
+    program = bwrap()
+    if program is None:
+        return "bwrap is not installed"
+    try:
+        done = subprocess.run(
+            [program, *_TRIAL], capture_output=True, text=True, check=False, timeout=_SECONDS_MAX
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bwrap does not work here: {error}"
+    said = done.stderr.strip().splitlines()
+    return "" if done.returncode == 0 else (said[-1] if said else f"bwrap: exit {done.returncode}")
+
+
+def landlock_problem() -> str:
+    """Why Landlock cannot be used here; empty: it works."""
+    version = confine.abi()
+    if version >= confine.ABI_MIN:
+        return ""
+    has = f"this kernel has version {version}" if version else "this kernel has none"
+    return f"Landlock {confine.ABI_MIN} is needed (Linux 6.2), and {has}"
+
+
+def proposal() -> str:
+    """The best kind that works here; empty: none does."""
+    if not bwrap_problem():
+        return "bwrap"
+    return "" if landlock_problem() else "landlock"
