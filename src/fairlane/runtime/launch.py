@@ -21,8 +21,10 @@ from fairlane.clock import Clock, Waker
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending, Report
 from fairlane.engine.port import LocalPort, Port
+from fairlane.executors import sandbox
 from fairlane.executors.base import After, Calls, Executor, Handle, Orders, patterns
 from fairlane.executors.runfiles import make_run, put
+from fairlane.executors.sandbox.view import Visible, config_folders
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.errors import MISSING, ON_DISK, FairlaneError, Shortage
 from fairlane.model.event import Happening
@@ -31,7 +33,7 @@ from fairlane.model.record import dataclass
 from fairlane.model.task import Task
 from fairlane.private_files import make_folder
 from fairlane.runtime.threads import WorkThreads
-from fairlane.settings import PoolSettings, Settings
+from fairlane.settings import PoolSettings, SandboxSettings, Settings
 
 #: How many launches are prepared at once: a slow worktree delays no other.
 LAUNCHES_AT_ONCE = 4
@@ -200,16 +202,18 @@ def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Order
     if agent is None:
         name = lease["agent"]
         raise LaunchFailed(f"agent {name} is not known here", "Name it in fairlane.toml.")
+    box = sandbox_of(host, lease)
     place = workspaces.prepare(
-        host.home, host.settings, project_of(lease), task_of(lease), lease["workspace"]
-    )
+        host.home, host.settings, project_of(lease), task_of(lease), lease["workspace"],
+        sandboxed=sandbox.is_confined(box),
+    )  # fmt: skip
     run = make_run(Path(lease["run"]))
     if lease["problem"]:
         raise LaunchFailed(lease["problem"])
     put(run / "prompt.md", lease["prompt"])
     settings = host.settings
     env, calls = _environment(host, agent, lease), _calls(host, lease, run)
-    return Orders(
+    orders = Orders(
         folder=run,
         argv=tuple(lease["argv"]),
         cwd=place.path,
@@ -229,6 +233,15 @@ def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Order
         after=after,
         calls=calls,
     )
+    artifacts = orders.env["FAIRLANE_ARTIFACTS"]
+    folders = config_folders(agent.config, env) if sandbox.is_confined(box) else ()
+    own = Visible(tuple(str(path) for path in place.reads), (artifacts, *folders))
+    return sandbox.confined(orders, box, host.home, own)
+
+
+def sandbox_of(host: Host, lease: LocalLeaseDocument) -> SandboxSettings:
+    """What holds the agent of a lease."""
+    return host.settings.sandbox_for(lease["agent"], lease["project"])
 
 
 def project_of(lease: LocalLeaseDocument) -> Project:

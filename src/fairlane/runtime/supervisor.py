@@ -13,13 +13,22 @@ from fairlane.clock import Waitable, Waker
 from fairlane.engine.end_attempt import Ending, Report, unreadable
 from fairlane.executors.base import Ended, Exit, Handle, Running
 from fairlane.executors.runfiles import end_of, put
+from fairlane.executors.sandbox import is_confined
 from fairlane.lifecycle.step import HAPPENINGS
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.event import Happening
 from fairlane.model.instant import Instant, Micros, show_instant
 from fairlane.model.task import Outcome, Status
 from fairlane.runtime import recover
-from fairlane.runtime.launch import Host, Launcher, project_of, shortage, shortage_now, task_of
+from fairlane.runtime.launch import (
+    Host,
+    Launcher,
+    project_of,
+    sandbox_of,
+    shortage,
+    shortage_now,
+    task_of,
+)
 from fairlane.runtime.threads import WorkThreads
 from fairlane.runtime.watch import TURN_BYTES, RunningAttempt, RunningAttempts
 
@@ -345,8 +354,9 @@ def _finished(host: Host, running: RunningAttempt, ending: Ending) -> Ending:
         return ending
     try:
         problem = workspaces.finish(
-            host.home, host.settings, project_of(lease), task_of(lease), lease["workspace"]
-        )
+            host.home, host.settings, project_of(lease), task_of(lease), lease["workspace"],
+            sandboxed=is_confined(sandbox_of(host, lease)),
+        )  # fmt: skip
     except OSError as error:
         problem = str(error)
     if not problem:

@@ -78,15 +78,15 @@ def _bwrap(
     words += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     words += [] if network else ["--unshare-net"]
     words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp"]
+    for path in view.KERNEL:  # root could change the machine there, without any capability
+        words += ["--ro-bind-try", path, path]
     words += ["--dir", env.get("HOME", "/root")]
     for path in view.system():
         link = Path(path).is_symlink()
-        words += ["--symlink", str(Path(path).readlink()), path] if link else _bind("--ro", path)
-    binds = [(path, "--ro") for path in seen.read] + [(path, "--") for path in seen.write]
-    for path, how in sorted(binds, key=lambda bind: (bind[0].count("/"), bind[1] == "--")):
-        words += _bind(how, path)
+        words += ["--symlink", str(Path(path).readlink())] if link else ["--ro-bind", path]
+        words.append(path)
+    binds = [(path, "--ro-bind-try") for path in seen.read]
+    binds += [(path, "--bind") for path in seen.write]
+    for path, how in sorted(binds, key=lambda bind: (bind[0].count("/"), bind[1] == "--bind")):
+        words += [how, path, path]
     return (*words, "--chdir", str(cwd))
-
-
-def _bind(how: str, path: str) -> list[str]:
-    return [f"{how}-bind" if how == "--ro" else "--bind", path, path]

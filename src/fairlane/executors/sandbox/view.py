@@ -23,6 +23,8 @@ ETC = (
     "pki/tls/cert.pem", "profile", "profile.d", "protocols", "python3*", "resolv.conf", "services",
     "shells", "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "terminfo", "timezone", "xdg",
 )  # fmt: skip
+#: Of /proc what changes the kernel and not a process.
+KERNEL = tuple(f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs"))
 #: Devices that hold nothing.
 DEVICES = tuple(
     f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
@@ -51,7 +53,9 @@ def visible(orders: Orders, settings: SandboxSettings, own: Visible) -> Visible:
     read += [_expanded(path, env) for path in settings.read or ()]
     write = [str(orders.cwd), *own.write]
     write += [_expanded(path, env) for path in settings.write or ()]
+    socket = env.get("FAIRLANE_SOCKET")
     there = [path for path in dict.fromkeys(read) if Path(path).exists() and not _is_system(path)]
+    there += [str(Path(socket).parent)] if socket else []  # the runner makes it
     return Visible(
         tuple(there), tuple(path for path in dict.fromkeys(write) if Path(path).exists())
     )
