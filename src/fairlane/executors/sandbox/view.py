@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import fairlane
 from fairlane.executors.base import Orders
 from fairlane.model.record import dataclass
 from fairlane.settings import SandboxSettings
@@ -90,7 +89,7 @@ def _is_system(path: str) -> bool:
 
 def _fairlane() -> Iterator[str]:
     """This program, so that an agent can report."""
-    yield from (sys.prefix, sys.base_prefix, str(Path(fairlane.__file__).parent))
+    yield from (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
 
 
 def _program(name: str, env: Mapping[str, str]) -> Iterator[str]:
