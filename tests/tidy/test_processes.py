@@ -13,6 +13,7 @@ RECORDS = re.compile(r"\b(?:exit|runner)\.json\b|\b(?:stdout|stderr)\.log\b")
 INSIDE = (
     "src/fairlane/executors/process.py",
     "src/fairlane/executors/runner/",
+    "src/fairlane/executors/sandbox/",
     "src/fairlane/executors/tmux.py",
 )
 #: Other processes than attempts, and why they are known.

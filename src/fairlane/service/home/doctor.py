@@ -12,6 +12,7 @@ from fairlane.clock import Clock
 from fairlane.engine.context import Context, is_here, slots_of
 from fairlane.engine.liveness import state_of
 from fairlane.executors.base import Ended, Running
+from fairlane.executors.sandbox import machine
 from fairlane.model.errors import FairlaneError
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.names import SCHEMA, VERSION
@@ -66,6 +67,7 @@ def examine(
     findings += _policy(home / POLICY_FILE)
     findings += _start(home, settings, daemon)
     findings += _disk(home)
+    findings += _sandbox(settings)
     findings += _open_files(home, settings) if daemon is None else []
     findings += _store(home, db or settings.store.url or default_url, settings, clock, daemon)
     return {
@@ -138,6 +140,24 @@ def _version_of(daemon: Mapping[str, object]) -> Iterator[Finding]:
         text = f"`fairlane {daemon['what']}` (pid {daemon['pid']}) is of {whose}, not {VERSION}"
         hint = "`fairlane down`, then `fairlane up --detach`. Agents go on."
         yield Finding(WRONG, "version", text, hint)
+
+
+def _sandbox(settings: Settings) -> Iterator[Finding]:
+    """Whether the sandboxes that are asked for work here; else what could be asked for."""
+    tables = [settings.sandbox, *settings.sandbox.project.values()]
+    tables += [agent.sandbox for agent in settings.agents.values() if agent.sandbox is not None]
+    kinds = sorted({table.kind for table in tables if table.kind not in (None, "none")}, key=str)
+    problems = {"bwrap": machine.bwrap_problem, "landlock": machine.landlock_problem}
+    for kind in kinds:
+        problem = problems[str(kind)]()
+        hint = "Agents that need it do not start. Install bubblewrap, or choose another kind."
+        works = Finding(FINE, "sandbox", f"{kind} works here")
+        yield Finding(WRONG, "sandbox", f"{kind}: {problem}", hint) if problem else works
+    if not kinds:
+        kind = machine.proposal()
+        hint = f'To use it: [sandbox] kind = "{kind}" in {FILE}.' if kind else ""
+        text = f"agents run without one; {kind or 'neither bwrap nor landlock'} works here"
+        yield Finding(FINE, "sandbox", text, hint)
 
 
 def _disk(home: Path) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlane.executors.sandbox import machine
 from fairlane.model.errors import Refused
 from fairlane.model.names import SCHEMA
 from fairlane.private_files import make_home
@@ -27,7 +28,10 @@ def init(home: Path) -> InitAnswer:
     agents = installed()
     agent = f'agent = "{agents[0]["name"]}"' if agents else '# agent = "claude"'
     lead = f"{agent:28} # for tasks whose project names none"
-    texts = {FILE: _page(FILE).replace("{agent}", lead), POLICY_FILE: _page(POLICY_FILE)}
+    kind = f'# kind = "{machine.proposal() or "none"}"'
+    sandbox = f"{kind:28} # works here; without it agents can do what you can"
+    page = _page(FILE).replace("{agent}", lead).replace("{sandbox}", sandbox)
+    texts = {FILE: page, POLICY_FILE: _page(POLICY_FILE)}
     made = [str(home / name) for name, text in texts.items() if _write(home / name, text)]
     home_token(home)
     kept = [str(home / name) for name in texts if str(home / name) not in made]
