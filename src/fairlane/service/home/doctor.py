@@ -155,9 +155,8 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
         yield Finding(WRONG, "sandbox", f"{kind}: {problem}", hint) if problem else works
     if not kinds:
         kind = machine.proposal()
-        hint = f'To use it: [sandbox] kind = "{kind}" in {FILE}.' if kind else ""
-        text = f"agents run without one; {kind or 'neither bwrap nor landlock'} works here"
-        yield Finding(FINE, "sandbox", text, hint)
+        works = f'sandbox.kind = "{kind}" in {FILE} works here' if kind else "none works here"
+        yield Finding(FINE, "sandbox", f"agents run without one; {works}")
 
 
 def _disk(home: Path) -> Iterator[Finding]:

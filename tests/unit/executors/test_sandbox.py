@@ -1,0 +1,68 @@
+"""Sandbox settings: read, merged and refused; what doctor says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairlane.agents.contract import argv_of, in_sandbox, shipped
+from fairlane.executors.sandbox import machine
+from fairlane.model.errors import Invalid
+from fairlane.model.task import Task
+from fairlane.service.home.doctor import _sandbox
+from fairlane.settings import Settings
+
+
+def test_a_project_wins_over_an_agent_and_an_agent_over_all():
+    settings = Settings.parse(
+        {
+            "sandbox": {"kind": "bwrap", "memory": "2G", "project": {"web": {"network": False}}},
+            "agents": {"codex": {"sandbox": {"memory": "1GiB", "read": ["~/x"]}}},
+        }
+    )
+    assert settings.sandbox_for("claude", "api").memory == 2 << 30
+    both = settings.sandbox_for("codex", "web")
+    assert (both.kind, both.memory, both.network, both.read) == ("bwrap", 1 << 30, False, ("~/x",))
+    assert Settings().sandbox_for("codex", "web").kind == "none"
+
+
+@pytest.mark.parametrize(
+    ("table", "message", "hint"),
+    [
+        ({"knd": "bwrap"}, "unknown key 'sandbox.knd'", "Did you mean 'kind'?"),
+        ({"kind": "bwrp"}, "'bwrp' is none of none, bwrap, landlock", "Did you mean 'bwrap'?"),
+        ({"memory": "lots"}, "sandbox.memory: not a size: 'lots'", 'Write it as "512M" or "4G".'),
+        ({"write": ["../x"]}, "not a whole path: '../x'", 'Write it as "/data/models"'),
+        ({"project": {"web": {"flies": 3}}}, "unknown key 'flies'", "Did you mean 'files'?"),
+        (
+            {"kind": "landlock", "project": {"web": {"network": False}}},
+            "landlock restricts files only, not the network",
+            'Write kind = "bwrap", or network = true.',
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(table: dict[str, Any], message: str, hint: str):
+    with pytest.raises(Invalid) as refused:
+        Settings.parse({"sandbox": table})
+    assert message in refused.value.message
+    assert hint in refused.value.hint
+
+
+def test_codex_has_no_sandbox_of_its_own_inside_ours():
+    codex, task = shipped()["codex"], Task("t1")
+    assert "workspace-write" in argv_of(codex, task, "x")
+    assert "danger-full-access" in argv_of(in_sandbox(codex), task, "x")
+
+
+def test_doctor_finds_a_sandbox_that_does_not_work(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    (found,) = _sandbox(Settings.parse({"sandbox": {"kind": "bwrap"}}))
+    assert (found.level, found.message) == ("wrong", "bwrap: bwrap is not installed")
+    assert "do not start" in found.hint
+
+
+def test_doctor_proposes_what_works():
+    (found,) = _sandbox(Settings())
+    assert found.level == "fine"
+    assert (machine.proposal() or "none works") in found.message
