@@ -12,6 +12,9 @@ from fairlane.model.errors import Refused, Shortage
 from fairlane.model.instant import SECOND
 from fairlane.settings import SandboxSettings
 
+#: Folders that bubblewrap gives to each agent anew.
+PRIVATE = ("/tmp", "/var/tmp")  # noqa: S108
+
 
 def is_confined(settings: SandboxSettings) -> bool:
     """Whether an agent sees only a part of this machine."""
@@ -54,7 +57,7 @@ def confined(
         return replace(orders, sandbox=box, env=env | _temporary(str(temporary)))
     words = _bwrap(seen, orders.cwd, orders.env, network=settings.network is not False)
     box = replace(limits, kind="bwrap", words=words)
-    return replace(orders, sandbox=box, env=env | _temporary("/tmp"))
+    return replace(orders, sandbox=box, env=env | _temporary(PRIVATE[0]))
 
 
 def _temporary(folder: str) -> dict[str, str]:
@@ -77,7 +80,9 @@ def _bwrap(
     words = [machine.bwrap() or "bwrap", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     words += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     words += [] if network else ["--unshare-net"]
-    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp"]
+    words += ["--proc", "/proc", "--dev", "/dev"]
+    for path in PRIVATE:
+        words += ["--tmpfs", path]
     for path in view.KERNEL:  # root could change the machine there, without any capability
         words += ["--ro-bind-try", path, path]
     words += ["--dir", env.get("HOME", "/root")]
