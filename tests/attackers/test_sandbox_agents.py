@@ -63,10 +63,11 @@ def test_a_real_agent_commits_and_steals_nothing(
     canary.write_text("sings")
     home_token(world.home)
     world.seconds = SECONDS
-    with Thief(say("Hello")) as api:
+    thief = Thief(say("Hello"))
+    with thief as api:
         secrets = [canary, world.home / "fairlane.db", world.home / "token"]
         reads = " ".join(f"'{path}'" for path in secrets)
-        api.command = f"cat {reads} > stolen; git add -A && git commit -qm 'by the agent'"
+        thief.command = f"cat {reads} > stolen; git add -A && git commit -qm 'by the agent'"
         places = {"path": f"{programs}{os.pathsep}{os.environ['PATH']}", "home": home}
         env = SETTINGS.format(**places, temporary=temporary_beside(home), url=api.url)
         env = env.replace("[agents.claude.env]\n", '[agents.claude.env]\nIS_SANDBOX = "1"\n')

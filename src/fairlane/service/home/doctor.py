@@ -155,8 +155,8 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
         yield Finding(WRONG, "sandbox", f"{kind}: {problem}", hint) if problem else works
     if not kinds:
         kind = machine.proposal()
-        works = f'sandbox.kind = "{kind}" in {FILE} works here' if kind else "none works here"
-        yield Finding(FINE, "sandbox", f"agents run without one; {works}")
+        text = f'sandbox.kind = "{kind}" in {FILE} works here' if kind else "none works here"
+        yield Finding(FINE, "sandbox", f"agents run without one; {text}")
 
 
 def _disk(home: Path) -> Iterator[Finding]:
