@@ -160,6 +160,7 @@ def main() -> NoReturn:
     gc.set_threshold(OBJECTS_MANY)  # a command is over before there is anything to collect
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # under `nohup` Python leaves it out
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # inherited as ignored, it hides exit codes
     code = run(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         try:

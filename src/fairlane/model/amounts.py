@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-#: Most tokens of one counter of one attempt; a larger number is a mistake.
-TOKENS_MAX = 10**12
+#: Most tokens of one counter of one attempt; a larger number is a mistake. The four counters of
+#: two thousand such attempts a day can be summed for ten years in 63 bits, and so can dollars.
+TOKENS_MAX = 10**11
 #: Most dollars of one attempt.
 DOLLARS_MAX = 10**6
 MICRO_DOLLARS_MAX = DOLLARS_MAX * 10**6

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from fairlane.clock import FixedClock
+from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Report
-from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
+from fairlane.model.amounts import DOLLARS_MAX, MICRO_DOLLARS_MAX, TOKENS_MAX
 from fairlane.model.errors import Invalid
+from fairlane.model.instant import DAY
 from fairlane.model.project import CLOCK_MAX, Project
 from fairlane.service import projects
 from fairlane.service.operations.call import answer, fitting
 from fairlane.service.operations.table import OPERATIONS
+from fairlane.settings import Settings
+from fairlane.store.base import Booking
+from fairlane.store.sqlite.store import SqliteStore
 
 TOO_MUCH: list[dict[str, Any]] = [
     {"tokens": TOKENS_MAX + 1},
@@ -79,3 +86,24 @@ def test_an_absurd_wait_is_refused(office, length):
         answer(office.context, "release", **told)
     with pytest.raises(Invalid, match="timeout"):
         office.add({"id": "b", "timeout": length if isinstance(length, str) else 10**18})
+
+
+def test_ten_years_of_the_largest_attempts_are_summed_and_shown(tmp_path):
+    """Two thousand attempts a day, each with the most that is accepted."""
+    store = SqliteStore.open(tmp_path / "fairlane.db")
+    context = Context(tmp_path, store, Settings(), FixedClock(20_000 * DAY), "ann")
+    attempts_a_day, days = 2_000, 3_653
+    with store.write() as tx:
+        for minute in range(days):
+            tokens = (attempts_a_day * TOKENS_MAX,) * 4
+            usd = attempts_a_day * MICRO_DOLLARS_MAX
+            at = (16_000 + minute) * DAY
+            for scope in ("all", "project:default"):
+                tx.book([Booking(scope, at, tokens, usd, attempts_a_day, attempts_a_day)])
+    for name in ("status", "stats", "summary", "plan"):
+        json.dumps(answer(context, name))
+    with store.read() as reading:
+        total = reading.usage_sums("project:", 0)["project:default"]
+    assert sum(total.tokens) == 4 * days * attempts_a_day * TOKENS_MAX < 2**63
+    assert total.usd == days * attempts_a_day * MICRO_DOLLARS_MAX < 2**63
+    store.close()

@@ -42,13 +42,14 @@ def sweep(group: int, marker: str) -> None:
     """
     send(signal.SIGKILL, group=group)
     reap_orphans(group)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps
     give_up, empty = time.monotonic() + SWEEP_SECONDS, 0
     while empty < EMPTY_LOOKS and time.monotonic() < give_up:
         left = children() or marked(marker)
         for pid in left:
             send(signal.SIGKILL, pid)
         empty = 0 if left else empty + 1
+    signal.signal(signal.SIGCHLD, before)  # who ignores it learns no exit code, nor do its children
 
 
 def send(number: int, pid: int = 0, group: int = 0) -> None:
