@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fairlane.runtime.lock import holder
-from tests.attackers.tricks import list_asking, list_git, list_rest
+from tests.attackers.tricks import list_asking, list_files, list_git, list_rest
 from tests.attackers.tricks.ground import Ground
 from tests.attackers.tricks.trick import Trick
 
@@ -31,10 +32,12 @@ PARTS: dict[str, list[Trick]] = {
 
 
 def test_the_list_of_tricks_is_whole() -> None:
-    tricks = [trick for part in PARTS.values() for trick in part]
+    tricks = [trick for part in (*PARTS.values(), list_files.TRICKS) for trick in part]
     assert len(tricks) >= 200
     assert len({trick.name for trick in tricks}) == len(tricks)
-    assert all(trick.says and trick.must_fail in ("always", "sandboxed") for trick in tricks)
+    assert all(
+        trick.says and trick.must_fail in ("always", "sandboxed", "bwrap") for trick in tricks
+    )
 
 
 @pytest.fixture
@@ -69,3 +72,24 @@ def test_no_trick_harms_anything_outside(
     ground.attack()
     assert ground.harm(before) == {}
     tell(record_property, f"{executor}, no sandbox", ground.tricks)
+
+
+#: Tricks of the other parts that are tried again inside.
+INSIDE = ("hooks-common", "settings-common", "gitdir-other", "gitdir-is-fifo", "nested-added")
+
+
+@pytest.mark.parametrize("kind", ["bwrap", "landlock"])
+def test_an_agent_in_a_sandbox_reads_no_secret_and_writes_nothing_outside(
+    kind: str, root: Path, monkeypatch: pytest.MonkeyPatch, record_property
+) -> None:
+    again = [*list_git.PROGRAMS, *list_git.ELSEWHERE, *list_git.TREES]
+    tricks = [trick for trick in list_files.TRICKS if trick.must_fail in ("sandboxed", kind)]
+    tricks += [trick for trick in again if trick.attempt in INSIDE]
+    settings = f'[sandbox]\nkind = "{kind}"\nread = ["{sys.base_prefix}"]\n'
+    ground = Ground(root, tricks + list_rest.PROCESSES, settings)
+    monkeypatch.setenv("PRIVATE_WORD", ground.canary("environment"))
+    before = ground.digest()
+    ground.attack()
+    assert ground.harm(before) == {}
+    assert ground.leaked() == {}
+    tell(record_property, kind, ground.tricks)

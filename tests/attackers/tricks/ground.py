@@ -107,9 +107,10 @@ class Ground:
         return record
 
     def innocent(self, name: str, project: str) -> dict[str, Any]:
-        """A task that does what it should."""
-        script = f"echo good > {name}; echo {name}"
-        return {"id": name, "project": project, "merge": "merge", "command": ["sh", "-c", script]}
+        """A task that does what it should; its prompt and its work are nobody else's business."""
+        script = f"echo {self.canary('work')} > {name}; echo {name}"
+        about = {"id": name, "project": project, "prompt": self.canary("store")}
+        return about | {"merge": "merge", "command": ["sh", "-c", script]}
 
     def settled(self, names: Iterable[str]) -> dict[str, str]:
         """Wait until these have ended; their statuses."""
@@ -201,7 +202,7 @@ class Ground:
 
     def digest(self) -> dict[str, str]:
         """Everything of the user's, except the repositories that the attacked projects own."""
-        kept = ("user", "victims", "nowhere", "other", "template", "hostile")
+        kept = ("user", "victims", "nowhere", "other", "template", "hostile", "home/policy.toml")
         return {path: about for name in kept for path, about in digest(self.root / name).items()}
 
     def witnessed(self) -> list[str]:
@@ -219,6 +220,19 @@ class Ground:
                     if mark in line:
                         found.add(line.rpartition(mark)[2].strip(b"\0").decode())
         return sorted(found)
+
+    def leaked(self) -> dict[str, str]:
+        """Secrets that stand in what hostile agents printed or left."""
+        secrets = {self.canary(what): what for what in ("ssh", "store", "work", "environment")}
+        with suppress(OSError):
+            secrets[(self.world.home / "token").read_text().strip()] = "token"
+        found: dict[str, str] = {}
+        for name in self.batches:
+            for folder in (self.world.home / "runs" / name, self.world.home / "artifacts" / name):
+                for path in folder.rglob("*"):
+                    text = path.read_text(errors="replace") if path.is_file() else ""
+                    found |= {what: str(path) for secret, what in secrets.items() if secret in text}
+        return found
 
     def notes(self) -> dict[str, str]:
         """What became of each trick, as its agent says."""
