@@ -134,7 +134,7 @@ IMPOSSIBLE = {
     "expects an unknown task": (NOW + '[expect]\npicks = ["a"]', "expect: picks: there is no", ""),
     "not TOML": ("now = = 3", "cannot be parsed", "TOML"),
     "not JSON": ('{"now": }', "cannot be parsed", "JSON"),
-    "same key twice in JSON": ('{"now": "a", "now": "b"}', "key 'now' appears twice", ""),
+    "same key twice in JSON": ('{"now": "a", "now": "b"}', "key 'now' is given twice", ""),
 }
 
 
