@@ -88,8 +88,8 @@ def _is_system(path: str) -> bool:
 
 
 def _fairlane() -> Iterator[str]:
-    """This program, so that an agent can report."""
-    yield from (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
+    """This program, so that an agent can report: Python must be able to list its folder."""
+    yield from (sys.prefix, sys.base_prefix, str(Path(__file__).parents[3]))
 
 
 def _program(name: str, env: Mapping[str, str]) -> Iterator[str]:
