@@ -56,6 +56,14 @@ def test_a_crowd_of_strangers_makes_room(server: Server, sent: bytes):
         until(lambda: b"HTTP/1.1 200 OK" in kept.recv(65536))
 
 
+def served(server: Server) -> bool:
+    """Whether the owner gets an answer; a connection may be refused while all others are busy."""
+    try:
+        return bool(server.call("GET", "/api/v1/status").status == 200)
+    except ConnectionError:
+        return False
+
+
 def test_an_attempt_cannot_hold_them_all(server: Server):
     server.ask("POST", "/tasks", {"tasks": [{"id": "own", "prompt": "x"}]})
     lease = server.ask("POST", "/leases", {"limit": 1, "worker": "box1"})["leases"][0]["lease"]
@@ -63,4 +71,4 @@ def test_an_attempt_cannot_hold_them_all(server: Server):
     asked = head(server, "GET", "/api/v1/tasks/own").replace(server.token.encode(), badge.encode())
     with ExitStack() as stack:
         crowd(server, stack, asked)
-        assert server.call("GET", "/api/v1/status").status == 200
+        until(lambda: served(server))  # as soon as the server has answered some of the crowd

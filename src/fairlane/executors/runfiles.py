@@ -118,14 +118,23 @@ def make_run(folder: Path) -> Path:
     make_folder(folder.parents[1])
     within = os.open(folder.parents[1], _FOLDER)
     try:
-        with suppress(FileExistsError):
-            os.mkdir(folder.parts[-2], 0o700, dir_fd=within)
-        with _below(within, folder, folder.parts[-2:-1]) as task, suppress(FileExistsError):
-            os.mkdir(folder.name, 0o700, dir_fd=task)
+        _make(folder.parent, within)
+        with _below(within, folder, folder.parts[-2:-1]) as task:
+            _make(folder, task)
     finally:
         os.close(within)
     with _inside(folder):
         return folder
+
+
+def _make(folder: Path, within: int) -> None:
+    """Make a folder in one that is open; an error names it whole, so that its disk is known."""
+    try:
+        os.mkdir(folder.name, 0o700, dir_fd=within)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from error
 
 
 def _open(path: Path, flags: int) -> int:

@@ -33,7 +33,7 @@ def pair(
     """One who waits, and another who writes."""
     if request.param == "memory":
         store = MemoryStore()
-        yield store, store
+        yield store, MemoryStore(beside=store)
         return
     if "without" in request.param:
         monkeypatch.setattr(file_watch.WriteWatch, "of", lambda file: None)
