@@ -17,6 +17,8 @@ from fairlane.executors.runfiles import Damaged, make_run, put
 from fairlane.model.amounts import MICRO_DOLLARS_MAX, TOKENS_MAX
 from fairlane.model.instant import SECOND
 
+pytestmark = pytest.mark.slow
+
 NOW = 1_790_000_000 * SECOND
 #: Words of the records of all programs, so that draws reach deep into the parsers.
 WORDS = (
