@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ from fairlane.input_file import read_file
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND, Micros
 from fairlane.model.record import dataclass
+from fairlane.model.sandbox import SANDBOX, SandboxSettings, sandbox, sandboxes
 from fairlane.model.task import POOLS, SHIPPED
 from fairlane.model.values import (
     Reader,
@@ -42,8 +43,6 @@ FILE_BYTES_MAX = 1_000_000
 LOG_BYTES_MAX = 64 * 1024 * 1024
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
-_SIZE = re.compile(r"([1-9]\d{0,14}) ?([KMGT])(?:i?B)?")
-SANDBOXES = ("none", "bwrap", "landlock")
 PERMISSIONS = ("read", "edit", "full")
 MODES = ("worktree", "pool", "shared", "clone")
 COMMITS = ("rest", "none")
@@ -66,28 +65,6 @@ class WorkerSettings:
     slots: int | None = None  # None: as many as cap `all` lets run, 4 without one
     labels: tuple[str, ...] = ()
     executor: str = "process"
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxSettings:
-    """What holds agents, and what they may use; None: another table or the default decides."""
-
-    kind: str | None = None
-    network: bool | None = None
-    memory: int | None = None  # bytes, of all processes of an attempt
-    processes: int | None = None
-    files: int | None = None  # open at once, in one process
-    cpu: Micros | None = None  # time, of one process
-    write: tuple[str, ...] | None = None  # folders in addition to its own
-    read: tuple[str, ...] | None = None
-    project: Mapping[str, SandboxSettings] = field(default_factory=dict)
-
-    def over(self, other: SandboxSettings | None) -> SandboxSettings:
-        """These, where the other one says nothing."""
-        if other is None:
-            return self
-        keys = {name: getattr(other, name) for name in _SANDBOX}
-        return replace(self, **{name: value for name, value in keys.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,45 +266,8 @@ def _stop(value: object) -> tuple[Micros, ...]:
     return tuple(duration(step) for step in steps)
 
 
-def _size(value: object) -> int:
-    """Bytes, or a text such as 512M or 4GiB."""
-    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    if match:
-        return int(match[1]) << 10 * ("KMGT".index(match[2]) + 1)
-    if isinstance(value, str):
-        raise wrong("a size", value, 'Write it as "512M" or "4G".')
-    return whole(1 << 20)(value)
-
-
-def _place(value: object) -> str:
-    """The path of a folder or file."""
-    path = line(value)
-    if not path.startswith(("/", "~/")) or ".." in path.split("/"):
-        raise wrong("a whole path", value, 'Write it as "/data/models" or "~/.npm".')
-    return path
-
-
-def _sandbox(value: object) -> SandboxSettings:
-    return SandboxSettings(**read_all(_SANDBOX, value))
-
-
-def _sandboxes(value: object) -> dict[str, SandboxSettings]:
-    """By the name of a project."""
-    return {name: _sandbox(entry) for name, entry in section(value, "sandbox.project").items()}
-
-
 Readers: TypeAlias = Mapping[str, Reader[object]]
 
-_SANDBOX: Readers = {
-    "kind": choice(SANDBOXES),
-    "network": flag,
-    "memory": _size,
-    "processes": whole(1),
-    "files": whole(16),
-    "cpu": duration,
-    "write": several(_place),
-    "read": several(_place),
-}
 _TABLES: dict[str, tuple[Callable[..., object], Readers]] = {
     "store": (StoreSettings, {"url": line}),
     "worker": (
@@ -339,7 +279,7 @@ _TABLES: dict[str, tuple[Callable[..., object], Readers]] = {
         {"mode": choice(MODES), "commit": choice(COMMITS), "folder": line},
     ),
     "server": (ServerSettings, {"host": line, "port": whole(0, 65535), "page": flag}),
-    "sandbox": (SandboxSettings, {**_SANDBOX, "project": _sandboxes}),
+    "sandbox": (SandboxSettings, {**SANDBOX, "project": sandboxes}),
     "log": (LogSettings, {"level": choice(LEVELS), "max_bytes": whole(0), "mask": _patterns}),
 }
 _NAMED: dict[str, tuple[Callable[..., object], Readers]] = {
@@ -355,7 +295,7 @@ _NAMED: dict[str, tuple[Callable[..., object], Readers]] = {
             "permissions": choice(PERMISSIONS),
             "stop": _stop,
             "grace": duration,
-            "sandbox": _sandbox,
+            "sandbox": sandbox,
         },
     ),
     "pools": (PoolSettings, {"env": environment, "pass": several(_variable)}),

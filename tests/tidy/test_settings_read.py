@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
 from fairlane import settings
+from fairlane.model.sandbox import SandboxSettings
 from fairlane.policy.policy import SECTIONS
 from tests.tidy.repository import files, read
 
 #: Files that declare settings and policy keys, or turn text into them.
-DECLARING = ("src/fairlane/settings.py", "src/fairlane/policy/")
+DECLARING = ("src/fairlane/settings.py", "src/fairlane/model/sandbox.py", "src/fairlane/policy/")
 
 #: A class of values by the attribute under which others find it.
 Sections = Mapping[str, type]
@@ -25,7 +26,7 @@ SETTINGS: Sections = {
     "source": settings.SourceRule,
     "server": settings.ServerSettings,
     "log": settings.LogSettings,
-    "sandbox": settings.SandboxSettings,
+    "sandbox": SandboxSettings,
 }
 POLICY: Sections = SECTIONS
 #: Keys that a method of the declaring file reads for everybody: the method.

@@ -30,10 +30,11 @@ from fairlane.model.errors import MISSING, ON_DISK, FairlaneError, Shortage
 from fairlane.model.event import Happening
 from fairlane.model.project import Project
 from fairlane.model.record import dataclass
+from fairlane.model.sandbox import SandboxSettings
 from fairlane.model.task import Task
 from fairlane.private_files import make_folder
 from fairlane.runtime.threads import WorkThreads
-from fairlane.settings import PoolSettings, SandboxSettings, Settings
+from fairlane.settings import PoolSettings, Settings
 
 #: How many launches are prepared at once: a slow worktree delays no other.
 LAUNCHES_AT_ONCE = 4

@@ -10,7 +10,7 @@ from fairlane.executors.base import Orders, Sandbox
 from fairlane.executors.sandbox import machine, view
 from fairlane.model.errors import Refused, Shortage
 from fairlane.model.instant import SECOND
-from fairlane.settings import SandboxSettings
+from fairlane.model.sandbox import SandboxSettings
 
 #: Folders that bubblewrap gives to each agent anew.
 PRIVATE = ("/tmp", "/var/tmp")  # noqa: S108

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from fairlane.executors.runner import confine
-from fairlane.settings import SandboxSettings
+from fairlane.model.sandbox import SandboxSettings
 
 _SECONDS_MAX = 10.0
 _TRIAL = ("--ro-bind", "/", "/", "--unshare-pid", "--unshare-net", "--cap-drop", "ALL", "true")

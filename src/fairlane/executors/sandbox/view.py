@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fairlane.executors.base import Orders
 from fairlane.model.record import dataclass
-from fairlane.settings import SandboxSettings
+from fairlane.model.sandbox import SandboxSettings
 
 #: Programs and libraries.
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
