@@ -234,7 +234,13 @@ def one_at_a_time(home: Path, repo: Checkout) -> Iterator[None]:
     """Changes of a repository's branches and worktrees take turns."""
     folder = home / "locks"
     folder.mkdir(mode=0o700, exist_ok=True)
-    path = folder / f"{hashlib.sha256(str(repo.common).encode()).hexdigest()[:16]}.lock"
+    with locked(folder / f"{hashlib.sha256(str(repo.common).encode()).hexdigest()[:16]}.lock"):
+        yield
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """One thread or process at a time, by a lock file."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         lock = os.open(path, flags, 0o600)

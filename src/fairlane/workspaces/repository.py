@@ -61,7 +61,8 @@ def open_at(home: Path, folder: Path, hooks: bool = False) -> git.Checkout | Non
         settings = config.settings_of(common, own, folder, hooks, of_user)
         view = ours / ("view-with-hooks" if hooks else "view")
         _make_folders(common, "filter.lfs.clean" in of_user)
-        _write_view(view, common, config.text_of(settings), hooks)
+        with git.locked(ours / "view.lock"):  # another thread may be about to make it
+            _write_view(view, common, config.text_of(settings), hooks)
     except (NotPlain, OSError) as error:
         if isinstance(error, OSError) and error.errno in MISSING:
             raise
@@ -164,12 +165,7 @@ def _write_view(view: Path, common: Path, text: str, hooks: bool) -> None:
         old = Path(tempfile.mkdtemp(prefix="old.", dir=view.parent))
         view.rename(old / "view")
         shutil.rmtree(old, ignore_errors=True)
-    try:
-        made.rename(view)
-    except OSError:  # another thread was first
-        shutil.rmtree(made, ignore_errors=True)
-        if not view.is_dir():
-            raise
+    made.rename(view)
 
 
 def _wanted(common: Path, hooks: bool) -> list[str]:
@@ -180,7 +176,8 @@ def _wanted(common: Path, hooks: bool) -> list[str]:
 def _links_in(view: Path) -> dict[str, str] | None:
     """The links of a view; None: it is none of ours."""
     try:
-        entries = [path for path in view.iterdir() if path.name != "config"]
+        names = (path.name for path in view.iterdir())
+        entries = [view / name for name in names if name != "config" and not name.endswith(".lock")]
         return {path.name: str(path.readlink()) for path in entries}
     except OSError:
         return None
