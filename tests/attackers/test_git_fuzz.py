@@ -73,6 +73,7 @@ VALUES = st.text(st.characters(blacklist_characters="\0", blacklist_categories=[
 
 @FEW
 @given(st.lists(st.tuples(NAMES, st.none() | WITHIN, NAMES, VALUES), max_size=6))
+@example([("a", "\t", "a", "\t")])
 def test_a_configuration_that_is_written_says_what_it_should(
     rows: list[tuple[str, str | None, str, str]],
 ) -> None:

@@ -75,7 +75,7 @@ def text_of(settings: Iterable[git.Setting]) -> str:
         if (found := _NAME.fullmatch(name)) is None:
             continue
         section, within, key = found.groups()
-        head = f"[{section}]" if within is None else f"[{section} {_quoted(within)}]"
+        head = f"[{section}]" if within is None else f'[{section} "{_escaped(within)}"]'
         lines.append(f"{head}\n\t{key} = {_quoted(value)}\n")
     return "".join(lines)
 
@@ -118,7 +118,10 @@ def _is_driver(name: str) -> bool:
     return name.startswith("merge.") and name.endswith(".driver")
 
 
+def _escaped(text: str) -> str:
+    """As the name of a section has it: there a tab stands as it is."""
+    return text.replace("\\", r"\\").replace('"', r"\"")
+
+
 def _quoted(text: str) -> str:
-    for letter, escaped in (("\\", r"\\"), ('"', r"\""), ("\n", r"\n"), ("\t", r"\t")):
-        text = text.replace(letter, escaped)
-    return f'"{text}"'
+    return '"' + _escaped(text).replace("\n", r"\n").replace("\t", r"\t") + '"'
