@@ -20,7 +20,7 @@ from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from fairlane.engine.context import Context
     from fairlane.mcp.server import Ask
@@ -57,23 +57,27 @@ def command(call: Call) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     there = call.elsewhere()
     if there is not None:
-        _end_with_signals(lambda: None)
-        anyio.run(serve_stdio, _asking(lambda name, values: there.ask(name, **values)))
+        ask = _asking(lambda name, values: there.ask(name, **values))
+        anyio.run(_until_signal, lambda: None, serve_stdio, ask)
         return
     for name in ("fairlane.planner", "fairlane.workspaces"):
         import_module(name)  # two threads that import it at once would see half of it
     with call.context() as context:
-        _end_with_signals(context.store.close)
-        anyio.run(serve_stdio, _asking(lambda name, values: _answer(context, name, values)))
+        ask = _asking(lambda name, values: _answer(context, name, values))
+        anyio.run(_until_signal, context.store.close, serve_stdio, ask)
 
 
-def _end_with_signals(close: Callable[[], None]) -> None:
-    """End at a signal although a thread still waits for standard input, which nothing can wake.
+async def _until_signal(
+    close: Callable[[], None], serve: Callable[[Ask], Awaitable[None]], ask: Ask
+) -> None:
+    """Serve; end at a signal although a thread waits for standard input, which nothing can wake.
 
-    A transaction that is open gets a moment to end; one that does not is rolled back.
+    A transaction that is open gets a moment to end; one that does not is rolled back. The loop
+    itself must hear of the signal: one that comes just before it waits would not wake it.
     """
+    from asyncio import get_running_loop
 
-    def end(number: int, frame: object) -> None:
+    def end(number: int) -> None:
         closing = threading.Thread(target=close, daemon=True)
         closing.start()
         closing.join(END_SECONDS)
@@ -81,7 +85,8 @@ def _end_with_signals(close: Callable[[], None]) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under `nohup`
-            signal.signal(number, end)
+            get_running_loop().add_signal_handler(number, end, number)
+    await serve(ask)
 
 
 def _asking(answer: Answer) -> Ask:
