@@ -165,7 +165,7 @@ def test_no_file_can_be_made_and_none_of_many_is_parked(world: World) -> None:
 
 def test_many_that_print_much_at_once_lose_no_end_and_no_cost(world: World) -> None:
     world.settings(OWN)
-    world.policy("caps.all = 16\nretry.max_attempts = 1\n")
+    world.policy('caps.all = 16\nretry.max_attempts = 2\nretry.base = "0s"\n')
     names = names_of(SLOTS)
     script = f"yes {'x' * 900} | head -c 3000000; echo; echo '{RECORD}'"
     world.add(*({"id": n, "agent": "own", "command": ["sh", "-c", script]} for n in names))
