@@ -14,7 +14,7 @@ from fairlane.input_file import read_file
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND, Micros
 from fairlane.model.record import dataclass
-from fairlane.model.sandbox import SANDBOX, SandboxSettings, sandbox, sandboxes
+from fairlane.model.sandbox import NO_SANDBOX, SANDBOX, SandboxSettings, sandbox, sandboxes
 from fairlane.model.task import POOLS, SHIPPED
 from fairlane.model.values import (
     Reader,
@@ -190,9 +190,10 @@ class Settings:
 
     def sandbox_for(self, agent: str | None, project: str | None) -> SandboxSettings:
         """The sandbox of an attempt: key by key its project's, its agent's, or everybody's."""
-        own = self.agents.get(agent or "", AgentSettings()).sandbox
-        default = SandboxSettings("none", True, write=(), read=())
-        whole = default.over(self.sandbox).over(own).over(self.sandbox.project.get(project or ""))
+        named = self.agents.get(agent or "")
+        own = None if named is None else named.sandbox
+        at = self.sandbox.project.get(project or "")
+        whole = NO_SANDBOX.over(self.sandbox).over(own).over(at)
         if whole.kind == "landlock" and whole.network is False:
             hint = 'Write kind = "bwrap", or network = true.'
             raise Invalid("sandbox: landlock restricts files only, not the network", hint)

@@ -42,14 +42,14 @@ def run(world: World, kind: str, limit: str, program: str) -> str:
 def test_too_much_memory(world: World, kind: str) -> None:
     detail = run(world, kind, 'memory = "200M"', MEMORY)
     assert detail.startswith("stopped at a limit (memory: ")
-    assert detail.endswith(" MiB in use, 200 MiB allowed)")
+    assert detail.endswith(", 200 MiB allowed)")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_too_many_processes(world: World, kind: str) -> None:
     detail = run(world, kind, "processes = 20", PROCESSES)
     assert detail.startswith("stopped at a limit (processes: ")
-    assert detail.endswith(" at once, 20 allowed)")
+    assert detail.endswith(", 20 allowed)")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -24,7 +24,9 @@ from fairlane.executors.runfiles import (
     read_part,
     read_record,
     size,
+    socket_of,
 )
+from fairlane.executors.runner import cgroup
 
 #: The end of every runner's command line.
 CALL = "import runner; sys.exit(runner.main())"
@@ -80,7 +82,8 @@ def exit_of(run: Path, *, dead: bool = False) -> Exit | None:
 
 
 def kill_left_over(run: Path) -> None:
-    """A runner died before its agent: kill the agent, and whatever carries the run's mark."""
+    """A runner died before its agent: kill the agent's cgroup, or what carries the run's mark."""
+    cgroup.end_of(str(run))
     agent: Process | None = None
     with contextlib.suppress(OSError):
         _, agent = _processes(run)
@@ -90,6 +93,9 @@ def kill_left_over(run: Path) -> None:
     for pid in runner.marked(str(run)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(OSError):
+        socket_of(run).unlink()
+        socket_of(run).parent.rmdir()
 
 
 def _exit(record: dict[str, object]) -> Exit:

@@ -44,7 +44,12 @@ class SandboxSettings:
         if other is None:
             return self
         keys = {name: getattr(other, name) for name in SANDBOX}
-        return replace(self, **{name: value for name, value in keys.items() if value is not None})
+        said = {name: value for name, value in keys.items() if value is not None}
+        return replace(self, **said) if said else self
+
+
+#: What an agent runs in where no table says anything.
+NO_SANDBOX = SandboxSettings("none", True, write=(), read=())
 
 
 def _size(value: object) -> int:

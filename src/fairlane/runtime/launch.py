@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor as Threads
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +21,7 @@ from fairlane.engine.end_attempt import Ending, Report
 from fairlane.engine.port import LocalPort, Port
 from fairlane.executors import sandbox
 from fairlane.executors.base import After, Calls, Executor, Handle, Orders, patterns
-from fairlane.executors.runfiles import make_run, put
+from fairlane.executors.runfiles import make_run, put, socket_of
 from fairlane.executors.sandbox.view import Visible, config_folders
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.errors import MISSING, ON_DISK, FairlaneError, Shortage
@@ -270,15 +268,10 @@ def _environment(host: Host, agent: Agent, lease: LocalLeaseDocument) -> dict[st
 
 
 def _calls(host: Host, lease: LocalLeaseDocument, run: Path) -> Calls:
-    """The socket of an attempt, at a path of its own that is short enough for a socket."""
-    named = hashlib.sha256(os.fsencode(run)).hexdigest()[:16]
-    folders = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")
-    within = next(
-        each for each in folders if each and len(each) <= _FOLDER_MAX and Path(each).is_dir()
-    )
+    """The socket of an attempt, and what answers there."""
     where = (str(host.home), lease["lease"], *((host.db,) if host.db else ()))
     argv = (sys.executable, "-P", "-m", "fairlane.app.attempt_call", *where)
-    return Calls(Path(within, f"fairlane-{os.getuid()}-{named}", "socket"), argv)
+    return Calls(socket_of(run), argv)
 
 
 def _fairlane_environment(host: Host, lease: LocalLeaseDocument, place: Path) -> dict[str, str]:

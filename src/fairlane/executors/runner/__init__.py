@@ -18,8 +18,10 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
-from .calls import open_calls
+from .calls import Listener
+from .cgroup import leave
 from .confine import Confinement, Unconfined
 from .files import (
     ENDED,
@@ -68,7 +70,11 @@ class Runner:
         self._asleep = 0.0  # seconds in which this process was suspended, or stopped by a signal
         self._looked_at = self._begun = self._silent_since = time.monotonic()
         self._grace_until: float | None = None
+        self._drained_at: float | None = (
+            None  # the agent has ended; what it printed is read so long
+        )
         self._held = Confinement(orders["sandbox"])
+        self.calls: Listener | None = None
         self.agent: subprocess.Popen[bytes] | None = None
 
     def run(self) -> dict[str, object]:
@@ -91,6 +97,7 @@ class Runner:
             return failure(error, "its runner") | {"environment": True}
         for log in logs:
             log.close()
+        self._held.kill()
         sweep(self.agent.pid, self.orders["marker"])
         self._held.close()
         code, errors = self.agent.returncode, end_of_file(names[1])
@@ -148,47 +155,59 @@ class Runner:
             file.close()
         agent.kill()
         agent.wait()
+        self._held.kill()
         sweep(agent.pid, self.orders["marker"])
 
     def _watch(self, agent: subprocess.Popen[bytes], logs: list[Log]) -> None:
-        selector = selectors.DefaultSelector()
+        selector, unended = selectors.DefaultSelector(), set[int]()
         for pipe, log in zip((agent.stdout, agent.stderr), logs, strict=True):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
-            selector.register(pipe, selectors.EVENT_READ, log)
+            read = partial(self._read, log, logs[0])
+            unended.add(selector.register(pipe, selectors.EVENT_READ, read).fd)
+        ended = os.pidfd_open(agent.pid)
+        unended.add(selector.register(ended, selectors.EVENT_READ, self._end).fd)
         woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-        selector.register(woken, selectors.EVENT_READ)
-        ended = os.pidfd_open(agent.pid)
-        selector.register(ended, selectors.EVENT_READ)
-        end: float | None = None
-        while len(selector.get_map()) > 1:
+        selector.register(woken, selectors.EVENT_READ, lambda file: bool(os.read(file, 512)))
+        if self.calls is not None:
+            selector.register(self.calls, selectors.EVENT_READ, self._serve_calls)
+        while unended:
             self._passed(BUSY_SECONDS)
-            asked = self._sleep(end)
+            asked = self._sleep()
             ready = selector.select(asked)
             self._passed(asked)
             reap_orphans(agent.pid)
             for key, _ in ready:
-                if key.fd == woken:
-                    os.read(woken, 512)
-                elif key.fd == ended:
-                    selector.unregister(ended)
-                    note_end(self.folder, agent.wait(), self.stopped)
-                    end = time.monotonic() + DRAIN_SECONDS
-                elif not self._read(key, logs[0]):
+                if not key.data(key.fd):
                     selector.unregister(key.fileobj)
-            if end is None:
+                    unended.discard(key.fd)
+            if self._drained_at is None:
                 self._mind_the_time()
-            elif time.monotonic() >= end:
+            elif time.monotonic() >= self._drained_at:
                 break
 
-    def _read(self, key: selectors.SelectorKey, first: Log) -> bool:
+    # What becomes of a descriptor that is ready; whether it is looked at any longer.
+
+    def _end(self, _: int) -> bool:
+        assert self.agent is not None
+        note_end(self.folder, self.agent.wait(), self.stopped)
+        self._drained_at = time.monotonic() + DRAIN_SECONDS
+        return False
+
+    def _serve_calls(self, _: int) -> bool:
+        assert self.calls is not None
+        with contextlib.suppress(OSError):  # the agent can work without it
+            self.calls.serve()
+        return False
+
+    def _read(self, log: Log, first: Log, pipe: int) -> bool:
         try:
-            data = os.read(key.fd, CHUNK)
+            data = os.read(pipe, CHUNK)
         except BlockingIOError:
             return True
         self._silent_since = self._awake()
-        key.data.feed(data)
+        log.feed(data)
         if self.orders.get("echo"):
             with contextlib.suppress(OSError):
                 os.write(1, data)
@@ -199,7 +218,8 @@ class Runner:
     def _mind_the_time(self) -> None:
         """Stop for timeout, silence or grace when due; send the next signal of a stop."""
         now = self._awake()
-        if self._held.is_watched and not self.stopped and self._held.over():
+        server = 0 if self.calls is None else self.calls.server
+        if self._held.is_watched and not self.stopped and self._held.over(server):
             self.stopped = "limit"
             self._ladder = [(now, signal.SIGKILL)]
         for name, due in self._deadlines():
@@ -220,9 +240,9 @@ class Runner:
             dues.append(("grace", self._grace_until))
         return [] if self._ladder else dues
 
-    def _sleep(self, end: float | None) -> float:
-        if end is not None:
-            return max(0.0, end - time.monotonic())
+    def _sleep(self) -> float:
+        if self._drained_at is not None:
+            return max(0.0, self._drained_at - time.monotonic())
         dues = [due for _, due in self._deadlines()] + [due for due, _ in self._ladder[:1]]
         left = min(dues, default=math.inf) - self._awake()
         longest = LOOK_SECONDS if self._held.is_watched else 60.0
@@ -292,6 +312,7 @@ def main() -> int:
         os.chdir(orders["folder"])  # stays the run folder when the path changes
     except (OSError, ValueError):
         return 3  # the launcher died before it gave orders
+    leave()
     folder = "."
     runner = Runner(folder, orders)
     take_signals(runner)
@@ -305,8 +326,10 @@ def main() -> int:
         return 3  # the launcher died, and its successor did not see this runner
     if orders["calls"]:
         with contextlib.suppress(OSError):  # the agent can work without it
-            open_calls(orders["calls"])
+            runner.calls = Listener(orders["calls"])
     ended = runner.run()
+    if runner.calls is not None:
+        runner.calls.close()
     times = {"started_at": runner.started_at, "ended_at": time.time_ns() // 1000}
     write(folder, "exit.json", ended | times | {"stopped": runner.stopped})
     with contextlib.suppress(OSError):

@@ -1,8 +1,8 @@
 """The attempt's socket: its own operations, passed on to a Fairlane outside, one at a time.
 
-A process of its own serves it, beside the runner and not below it: what it starts is no part of the
-attempt. It ends with the runner. A caller names an operation and arguments; home folder and lease
-are fixed in the command line that answers.
+A process of its own serves it from the first call on: most agents never call. It ends with the
+runner, and what it starts is no part of the attempt. A caller names an operation and arguments;
+home folder and lease are fixed in the command line that answers.
 """
 
 from __future__ import annotations
@@ -37,26 +37,54 @@ class Refusal(Exception):
     """A call that is not passed on: exit code, error code, message, hint."""
 
 
-def open_calls(calls: Calls) -> None:
-    """Serve the socket until this process ends."""
-    folder = _folder(os.path.dirname(calls["socket"]))
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(calls["socket"])
-    os.chmod(calls["socket"], 0o600)
-    listener.listen(WAITING_MAX)
-    lives, _life = os.pipe2(os.O_CLOEXEC)  # the other end closes with this process
-    child = os.fork()
-    if child:
-        for descriptor in (lives, folder, listener.detach()):
+class Listener:
+    """The socket, and the process that serves it, made when the first call comes."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._folder = _folder(os.path.dirname(calls["socket"]))
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(calls["socket"])
+        os.chmod(calls["socket"], 0o600)
+        self._socket.listen(WAITING_MAX)
+        self._life = -1  # closes with this process
+        self.server = 0
+
+    def fileno(self) -> int:
+        """What becomes ready at the first call."""
+        return self._socket.fileno()
+
+    def serve(self) -> None:
+        """Let another process serve it from now on, until this one ends."""
+        lives, self._life = os.pipe2(os.O_CLOEXEC)
+        self.server = os.fork()
+        if self.server == 0:
+            try:
+                signal.set_wakeup_fd(-1)
+                _close_all_but({lives, self._folder, self.fileno()})
+                _serve(self._socket, lives, self._folder, self._calls)
+            finally:
+                os._exit(0)
+        for descriptor in (lives, self._folder, self._socket.detach()):
             os.close(descriptor)
-        os.waitpid(child, 0)
-        return
-    try:
-        if os.fork() == 0:  # the one between ends: nothing is below the runner
-            os.close(_life)
-            _serve(listener, lives, folder, calls)
-    finally:
-        os._exit(0)
+
+    def close(self) -> None:
+        """Nobody called: nobody else removes it."""
+        if not self.server:
+            _remove(self._folder, self._calls)
+
+
+def _close_all_but(needed: set[int]) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) not in needed:
+            with contextlib.suppress(OSError):
+                os.close(int(name))
+
+
+def _remove(folder: int, calls: Calls) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink("socket", dir_fd=folder)
+        os.rmdir(os.path.dirname(calls["socket"]))
 
 
 def _folder(path: str) -> int:
@@ -92,9 +120,7 @@ def _serve(listener: socket.socket, lives: int, folder: int, calls: Calls) -> No
             with connection:
                 served += 1
                 _answer(connection, calls["argv"], served)
-    with contextlib.suppress(OSError):
-        os.unlink("socket", dir_fd=folder)
-        os.rmdir(os.path.dirname(calls["socket"]))
+    _remove(folder, calls)
 
 
 def _answer(connection: socket.socket, argv: list[str], number: int) -> None:

@@ -7,10 +7,10 @@ import ctypes
 import json
 import os
 import resource
-import shutil
 import signal
 import struct
 
+from .cgroup import Group
 from .tree import send, usage
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
@@ -49,6 +49,7 @@ class Confinement:
         self._status: int | None = None  # where bubblewrap tells what it did
         self._told = b""
         self._tell = self._rules = -1
+        self._group: Group | None = None
 
     @property
     def is_wrapped(self) -> bool:
@@ -66,6 +67,8 @@ class Confinement:
         box = self._sandbox
         if box is None:
             return argv, None, []
+        self._group = Group(".")
+        self._group.limit(box["memory"], box["processes"])
         if box["kind"] == "landlock":
             self._rules = ruleset(box["read"], box["write"])
         if not self.is_wrapped:
@@ -88,12 +91,12 @@ class Confinement:
             with contextlib.suppress(ProcessLookupError):
                 send(number, group=os.getpgid(agent))
 
-    def over(self) -> bool:
-        """Whether all its processes together use more than they may."""
+    def over(self, server: int) -> bool:
+        """Whether all its processes together use more than they may; `server` is none of them."""
         box = self._sandbox
-        if box is None or self.limit:
+        if box is None or self.limit or self._stopped_by_kernel(box):
             return bool(self.limit)
-        processes, memory = usage()
+        processes, memory = usage(server)
         if box["memory"] is not None and memory > box["memory"]:
             self.limit = f"memory: {memory >> 20} MiB in use, {box['memory'] >> 20} MiB allowed"
         elif box["processes"] is not None and processes > box["processes"]:
@@ -111,10 +114,29 @@ class Confinement:
             self.limit = f"cpu: {box['cpu']} s of CPU time in one process"
         return {"limit": self.limit}
 
+    def kill(self) -> None:
+        """Nothing of the agent stays where the kernel knows what belongs to it."""
+        if self._group is not None and self._sandbox is not None:
+            self._stopped_by_kernel(self._sandbox)
+            self._group.end()
+
     def close(self) -> None:
         """Its temporary files are of no use to anybody."""
         if self._sandbox is not None and self._sandbox["temporary"]:
+            import shutil  # few runners need it, and it takes as long as a third of the others
+
             shutil.rmtree(self._sandbox["temporary"], ignore_errors=True)
+
+    def _stopped_by_kernel(self, box: Sandbox) -> bool:
+        """Whether the kernel refused what a limit does not allow."""
+        ran_out = "" if self._group is None or self.limit else self._group.ran_out()
+        if ran_out == "memory":
+            self.limit = (
+                f"memory: the kernel gave no more, {(box['memory'] or 0) >> 20} MiB allowed"
+            )
+        elif ran_out:
+            self.limit = f"processes: the kernel made no more, {box['processes']} allowed"
+        return bool(ran_out)
 
     def _never_began(self) -> bool:
         """Whether bubblewrap ended without having started the agent."""
@@ -125,6 +147,8 @@ class Confinement:
         """In the new process, before it becomes the agent."""
         box = self._sandbox
         assert box is not None
+        assert self._group is not None
+        self._group.join()
         if box["files"] is not None:
             _lower(resource.RLIMIT_NOFILE, box["files"], box["files"])
         if box["cpu"] is not None:

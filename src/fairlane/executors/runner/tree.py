@@ -94,11 +94,14 @@ def _words(pid: int) -> list[bytes]:
         return []
 
 
-def usage() -> tuple[int, int]:
-    """How many processes live below this one, and how many bytes of memory they hold."""
+def usage(besides: int) -> tuple[int, int]:
+    """How many processes live below this one, and how many bytes of memory they hold.
+
+    The process `besides` does not count, nor does what it has started.
+    """
     below: dict[int, list[tuple[int, int]]] = {}
     for name in os.listdir("/proc"):
-        if name.isdigit():
+        if name.isdigit() and int(name) != besides:
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
                 fields = file.read().rpartition(b")")[2].split()
                 if fields[0] not in b"ZX":

@@ -1,11 +1,12 @@
-"""What this machine has for a sandbox: bubblewrap that works, Landlock."""
+"""What this machine has for a sandbox: bubblewrap that works, Landlock, cgroups."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 
-from fairlane.executors.runner import confine
+from fairlane.executors.runner import cgroup, confine
 from fairlane.model.sandbox import SandboxSettings
 
 _SECONDS_MAX = 10.0
@@ -59,3 +60,15 @@ def proposal() -> str:
     if not bwrap_problem():
         return "bwrap"
     return "" if landlock_problem() else "landlock"
+
+
+def kernel_limits(folder: Path) -> list[str]:
+    """Which limits the kernel keeps for a group of processes, by trying it; others are watched."""
+    group = cgroup.Group(str(folder))
+    if not group.path:
+        return []
+    group.limit(1 << 30, 1)
+    files = {"memory": "memory.max", "processes": "pids.max"}
+    kept = [name for name, file in files.items() if Path(group.path, file).exists()]
+    group.end()
+    return kept

@@ -13,14 +13,14 @@ from fairlane.engine.context import Context, is_here, slots_of
 from fairlane.engine.liveness import state_of
 from fairlane.executors.base import Ended, Running
 from fairlane.executors.sandbox import machine
-from fairlane.model.errors import FairlaneError
+from fairlane.model.errors import FairlaneError, Invalid
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.names import SCHEMA, VERSION
 from fairlane.model.project import Project, WorkerRow
 from fairlane.model.task import Attempt
 from fairlane.policy import load
 from fairlane.policy.policy import Policy
-from fairlane.service.home import limits, old_home, troubles, upkeep
+from fairlane.service.home import limits, old_home, store_traces, troubles, upkeep
 from fairlane.service.home.setup import POLICY_FILE, installed
 from fairlane.settings import FILE, Settings
 from fairlane.store.base import Reading
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from fairlane.model.documents.admin import DoctorAnswer, FindingDocument
 
 WRONG, NOTE, FINE = "wrong", "note", "fine"
+#: What helps where the newest transactions are gone.
+LOST_LOG = "What was added last may be missing: see `fairlane list`, and add it again."
 #: Less room than this stops work; less than that is worth a word.
 DISK_BYTES_MIN, DISK_BYTES_LOW = 100 << 20, 1 << 30
 
@@ -67,7 +69,7 @@ def examine(
     findings += _policy(home / POLICY_FILE)
     findings += _start(home, settings, daemon)
     findings += _disk(home)
-    findings += _sandbox(settings)
+    findings += _sandbox(settings, home)
     findings += _open_files(home, settings) if daemon is None else []
     findings += _store(home, db or settings.store.url or default_url, settings, clock, daemon)
     return {
@@ -142,8 +144,8 @@ def _version_of(daemon: Mapping[str, object]) -> Iterator[Finding]:
         yield Finding(WRONG, "version", text, hint)
 
 
-def _sandbox(settings: Settings) -> Iterator[Finding]:
-    """Whether the sandboxes that are asked for work here; else what could be asked for."""
+def _sandbox(settings: Settings, home: Path) -> Iterator[Finding]:
+    """Whether the sandboxes and limits that are asked for work here; else what could be."""
     tables = [settings.sandbox, *settings.sandbox.project.values()]
     tables += [agent.sandbox for agent in settings.agents.values() if agent.sandbox is not None]
     kinds = sorted({table.kind for table in tables if table.kind not in (None, "none")}, key=str)
@@ -157,6 +159,10 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
         kind = machine.proposal()
         text = f'sandbox.kind = "{kind}" in {FILE} works here' if kind else "none works here"
         yield Finding(FINE, "sandbox", f"agents run without one; {text}")
+    limited = any(table.memory is not None or table.processes is not None for table in tables)
+    if limited and home.is_dir():
+        kept = " and ".join(machine.kernel_limits(home)) or "no limit"
+        yield Finding(FINE, "limits", f"the kernel keeps {kept}; the runner watches the rest")
 
 
 def _disk(home: Path) -> Iterator[Finding]:
@@ -195,6 +201,9 @@ def _store(
         if writer is not None and writer.stopped:
             text = f"{writer.text} is stopped and holds the write lock: nobody can write"
             yield Finding(WRONG, "lock", text, way_out(writer))
+        for process in store_traces.writers_without_log(path):
+            text = f"{path}-wal was removed while process {process} writes there: its work is lost"
+            yield Finding(WRONG, "store", text, f"`fairlane down`, or kill {process}. {LOST_LOG}")
         try:
             findings = list(_file_of_store(path, daemon))
             yield from findings
@@ -233,6 +242,7 @@ def _contents(home: Path, path: Path, settings: Settings, clock: Clock) -> Itera
             policy = context.policy_for_reading(reading)
             now = context.now()
             yield from _leases(context, reading, now)
+            yield from _lost_commits(home, reading)
             yield from _workers(reading, now, policy.lease.ttl)
             yield from _agents(settings, _agents_asked(reading, settings))
             found = troubles.current(reading)
@@ -247,15 +257,33 @@ def _contents(home: Path, path: Path, settings: Settings, clock: Clock) -> Itera
 def _leases(context: Context, reading: Reading, now: Instant) -> Iterator[Finding]:
     attempts = reading.open_attempts()
     for attempt in attempts:
-        recovery = _recovery(context, attempt, now)
+        try:
+            recovery = _recovery(context, attempt, now)
+        except Invalid as error:
+            text = f"{attempt.lease} of {attempt.task} cannot be watched: {error.message}"
+            yield Finding(
+                WRONG, "executor", text, f"{error.hint} Or: fairlane cancel {attempt.task}."
+            )
+            continue
         if recovery:
             hint = "The next round does it, or: fairlane reclaim."
             yield Finding(NOTE, "lease", f"{attempt.lease} of {attempt.task} {recovery}", hint)
     yield Finding(FINE, "leases", f"{len(attempts)} in flight")
 
 
+def _lost_commits(home: Path, reading: Reading) -> Iterator[Finding]:
+    unknown = list(store_traces.unknown_attempts(home, reading))
+    if unknown:
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        text = f"{unknown[0]}{more} left a run folder, and the store does not know it"
+        hint = f"The store is older than that: a backup, or fairlane.db-wal was removed. {LOST_LOG}"
+        yield Finding(NOTE, "store", text, hint)
+
+
 def _recovery(context: Context, attempt: Attempt, now: Instant) -> str:
     """What would become of an attempt that nobody keeps."""
+    if is_here(attempt):
+        context.executor(attempt.executor)  # says so if there is no such executor
     state, expired = state_of(context, attempt), attempt.expires_at <= now
     ended = f"ran out at {show_instant(attempt.expires_at)}"
     if isinstance(state, Running):
