@@ -16,6 +16,7 @@ ALLOWED = {
     "src/fairlane/agents/demo.py": "a program of its own: the simulated agent",
     "src/fairlane/executors/runner/__init__.py": "stands alone, without our imports",
     "src/fairlane/executors/runner/calls.py": "stands alone, without our imports",
+    "src/fairlane/executors/runner/cgroup.py": "stands alone, without our imports",
     "src/fairlane/executors/runner/files.py": "stands alone, without our imports",
     "src/fairlane/executors/runner/tree.py": "stands alone, without our imports",
     "src/fairlane/client/wire.py": "asks whether a kept connection is closed; waits for nothing",

@@ -24,9 +24,9 @@ from fairlane.executors.runfiles import (
     read_part,
     read_record,
     size,
-    socket_of,
 )
 from fairlane.executors.runner import cgroup
+from fairlane.executors.socket_path import socket_of
 
 #: The end of every runner's command line.
 CALL = "import runner; sys.exit(runner.main())"

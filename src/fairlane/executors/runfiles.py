@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,8 +16,6 @@ from fairlane.executors.base import Executor
 from fairlane.model.amounts import LINE_MAX
 from fairlane.private_files import make_folder
 
-#: The longest folder in which the path of a socket still has room.
-_FOLDER_MAX = 60
 #: Most bytes of `exit.json` and `runner.json`.
 RECORD_MAX = 1 << 20
 
@@ -27,16 +23,6 @@ _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 #: This process has too many files open, or no memory.
 _PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-
-
-def socket_of(run: Path) -> Path:
-    """The socket of an attempt, at a path of its own that is short enough for a socket."""
-    named = hashlib.sha256(os.fsencode(run)).hexdigest()[:16]
-    folders = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")  # noqa: S108
-    within = next(
-        each for each in folders if each and len(each) <= _FOLDER_MAX and Path(each).is_dir()
-    )
-    return Path(within, f"fairlane-{os.getuid()}-{named}", "socket")
 
 
 class Damaged(OSError):

@@ -21,8 +21,9 @@ from fairlane.engine.end_attempt import Ending, Report
 from fairlane.engine.port import LocalPort, Port
 from fairlane.executors import sandbox
 from fairlane.executors.base import After, Calls, Executor, Handle, Orders, patterns
-from fairlane.executors.runfiles import make_run, put, socket_of
+from fairlane.executors.runfiles import make_run, put
 from fairlane.executors.sandbox.view import Visible, config_folders
+from fairlane.executors.socket_path import socket_of
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.errors import MISSING, ON_DISK, FairlaneError, Shortage
 from fairlane.model.event import Happening
@@ -36,8 +37,6 @@ from fairlane.settings import PoolSettings, Settings
 
 #: How many launches are prepared at once: a slow worktree delays no other.
 LAUNCHES_AT_ONCE = 4
-#: The longest folder for sockets: the kernel takes paths of 107 bytes.
-_FOLDER_MAX = 60
 #: What a failed launch counts as, by the code of its error; every other one is the task's own.
 _COUNTS_AS = {
     "stopped": Happening.STOPPED,

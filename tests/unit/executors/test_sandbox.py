@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,12 +58,19 @@ def test_codex_has_no_sandbox_of_its_own_inside_ours():
 
 def test_doctor_finds_a_sandbox_that_does_not_work(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    (found,) = _sandbox(Settings.parse({"sandbox": {"kind": "bwrap"}}))
+    (found,) = _sandbox(Settings.parse({"sandbox": {"kind": "bwrap"}}), Path())
     assert (found.level, found.message) == ("wrong", "bwrap: bwrap is not installed")
     assert "do not start" in found.hint
 
 
 def test_doctor_proposes_what_works():
-    (found,) = _sandbox(Settings())
+    (found,) = _sandbox(Settings(), Path())
     assert found.level == "fine"
     assert (machine.proposal() or "none works") in found.message
+
+
+def test_doctor_says_who_keeps_the_limits(tmp_path: Path):
+    *_, found = _sandbox(Settings.parse({"sandbox": {"memory": "4G"}}), tmp_path)
+    kept = " and ".join(machine.kernel_limits(tmp_path)) or "no limit"
+    assert (found.what, found.level) == ("limits", "fine")
+    assert found.message == f"the kernel keeps {kept}; the runner watches the rest"

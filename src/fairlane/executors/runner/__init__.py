@@ -9,7 +9,6 @@ nothing of it behind, and says in `exit.json` how it ended.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import math
 import os
@@ -26,11 +25,14 @@ from .confine import Confinement, Unconfined
 from .files import (
     ENDED,
     MARK,
+    call_for,
     end_of_file,
     exit_status,
+    failure,
     ignore_nothing,
     marked,
     note_end,
+    own_process,
     process_started,
     write,
 )
@@ -261,28 +263,6 @@ class Runner:
     def _send(self, number: int) -> None:
         assert self.agent is not None
         self._held.send(number, self.agent.pid)
-
-
-def own_process() -> dict[str, object]:
-    """How this runner is found again."""
-    return {"pid": os.getpid(), "pid_started": process_started(os.getpid())}
-
-
-def failure(error: OSError, what: str) -> dict[str, object]:
-    """Why nothing runs; the number tells whether something was missing here."""
-    text = f"{os.fsdecode(error.filename or what)}: {error.strerror}"
-    return {"launch_error": text, "errno": error.errno or 0}
-
-
-def call_for(argv: list[str], unless: str) -> None:
-    """Without anybody who watches, a command takes in how it ended."""
-    with contextlib.suppress(OSError), open(unless, "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # refused: somebody watches
-        null = subprocess.DEVNULL
-        # Not in the run folder, from which Python would import what the agent has put there.
-        subprocess.Popen(
-            argv, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/"
-        )
 
 
 def take_signals(runner: Runner) -> None:

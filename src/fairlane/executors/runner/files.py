@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import signal
+import subprocess
 import time
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
@@ -170,3 +172,25 @@ def ignore_nothing() -> None:
     for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda number, frame: None)
+
+
+def own_process() -> dict[str, object]:
+    """How this runner is found again."""
+    return {"pid": os.getpid(), "pid_started": process_started(os.getpid())}
+
+
+def failure(error: OSError, what: str) -> dict[str, object]:
+    """Why nothing runs; the number tells whether something was missing here."""
+    text = f"{os.fsdecode(error.filename or what)}: {error.strerror}"
+    return {"launch_error": text, "errno": error.errno or 0}
+
+
+def call_for(argv: list[str], unless: str) -> None:
+    """Without anybody who watches, a command takes in how it ended."""
+    with contextlib.suppress(OSError), open(unless, "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # refused: somebody watches
+        null = subprocess.DEVNULL
+        # Not in the run folder, from which Python would import what the agent has put there.
+        subprocess.Popen(
+            argv, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/"
+        )

@@ -24,7 +24,7 @@ from fairlane.service.home import limits, old_home, store_traces, troubles, upke
 from fairlane.service.home.setup import POLICY_FILE, installed
 from fairlane.settings import FILE, Settings
 from fairlane.store.base import Reading
-from fairlane.store.sqlite.lock import holder_of, is_stopped, way_out
+from fairlane.store.sqlite.lock import holder_of, is_stopped, way_out, writers_without_log
 
 if TYPE_CHECKING:
     from fairlane.model.documents.admin import DoctorAnswer, FindingDocument
@@ -201,7 +201,7 @@ def _store(
         if writer is not None and writer.stopped:
             text = f"{writer.text} is stopped and holds the write lock: nobody can write"
             yield Finding(WRONG, "lock", text, way_out(writer))
-        for process in store_traces.writers_without_log(path):
+        for process in writers_without_log(path):
             text = f"{path}-wal was removed while process {process} writes there: its work is lost"
             yield Finding(WRONG, "store", text, f"`fairlane down`, or kill {process}. {LOST_LOG}")
         try:

@@ -1,7 +1,4 @@
-"""Traces of a store that has lost its last commits, of which the file itself shows nothing.
-
-SQLite keeps what was committed last in `fairlane.db-wal`. Who removes that takes it away.
-"""
+"""Traces of a store that has lost its last commits, of which the file itself shows nothing."""
 
 from __future__ import annotations
 
@@ -14,13 +11,6 @@ from fairlane.store.base import Reading
 
 #: How many tasks are looked at, those with the newest run folders.
 TASKS_MAX = 500
-
-
-def writers_without_log(path: Path) -> list[int]:
-    """Processes whose log of this store was removed while they wrote: nobody else sees it."""
-    gone = f"{path.resolve()}-wal (deleted)"
-    processes = (folder for folder in Path("/proc").iterdir() if folder.name.isdigit())
-    return [int(folder.name) for folder in processes if _has_open(folder, gone)]
 
 
 def unknown_attempts(home: Path, reading: Reading) -> Iterator[str]:
@@ -42,9 +32,3 @@ def _newest(runs: Path) -> list[str]:
         times = sorted(((each.stat().st_mtime_ns, each.name) for each in found), reverse=True)
         return [name for _, name in times[:TASKS_MAX]]
     return []
-
-
-def _has_open(process: Path, target: str) -> bool:
-    with suppress(OSError):  # it has ended, or is not ours
-        return any(str(file.readlink()) == target for file in (process / "fd").iterdir())
-    return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,3 +93,16 @@ def _command(words: list[str]) -> str:
     ours = words[names.index("fairlane") + 1 :]
     verb = next((word for word in ours if _VERB.fullmatch(word)), "")
     return f"fairlane {verb}".strip()
+
+
+def writers_without_log(path: Path) -> list[int]:
+    """Processes whose log (`-wal`) was removed while they have it open: nobody else sees it."""
+    gone = f"{path.resolve()}-wal (deleted)"
+    processes = (folder for folder in Path("/proc").iterdir() if folder.name.isdecimal())
+    return [int(folder.name) for folder in processes if _has_open(folder, gone)]
+
+
+def _has_open(process: Path, target: str) -> bool:
+    with suppress(OSError):  # it has ended, or is not ours
+        return any(str(file.readlink()) == target for file in (process / "fd").iterdir())
+    return False
