@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fairlane.runtime.lock import holder
-from tests.attackers.tricks import list_asking, list_files, list_git, list_rest
+from tests.attackers.tricks import list_asking, list_git, list_inside, list_rest
 from tests.attackers.tricks.ground import Ground
 from tests.attackers.tricks.trick import Trick
 
@@ -32,12 +32,13 @@ PARTS: dict[str, list[Trick]] = {
 
 
 def test_the_list_of_tricks_is_whole() -> None:
-    tricks = [trick for part in (*PARTS.values(), list_files.TRICKS) for trick in part]
-    assert len(tricks) >= 200
-    assert len({trick.name for trick in tricks}) == len(tricks)
-    assert all(
-        trick.says and trick.must_fail in ("always", "sandboxed", "bwrap") for trick in tricks
-    )
+    for tricks in ([trick for part in PARTS.values() for trick in part], list_inside.TRICKS):
+        assert len({trick.name for trick in tricks}) == len(tricks)
+        assert all(
+            trick.says and trick.must_fail in ("always", "sandboxed", "bwrap") for trick in tricks
+        )
+        assert len(tricks) >= 200
+    assert min(len(list_inside.tricks_in(kind)) for kind in ("bwrap", "landlock")) >= 200
 
 
 @pytest.fixture
@@ -74,22 +75,32 @@ def test_no_trick_harms_anything_outside(
     tell(record_property, f"{executor}, no sandbox", ground.tricks)
 
 
-#: Tricks of the other parts that are tried again inside.
-INSIDE = ("hooks-common", "settings-common", "gitdir-other", "gitdir-is-fifo", "nested-added")
-
-
 @pytest.mark.parametrize("kind", ["bwrap", "landlock"])
 def test_an_agent_in_a_sandbox_reads_no_secret_and_writes_nothing_outside(
     kind: str, root: Path, monkeypatch: pytest.MonkeyPatch, record_property
 ) -> None:
-    again = [*list_git.PROGRAMS, *list_git.ELSEWHERE, *list_git.TREES]
-    tricks = [trick for trick in list_files.TRICKS if trick.must_fail in ("sandboxed", kind)]
-    tricks += [trick for trick in again if trick.attempt in INSIDE]
     settings = f'[sandbox]\nkind = "{kind}"\nread = ["{sys.base_prefix}"]\n'
-    ground = Ground(root, tricks + list_rest.PROCESSES, settings)
+    ground = Ground(root, list_inside.tricks_in(kind), settings)
     monkeypatch.setenv("PRIVATE_WORD", ground.canary("environment"))
     before = ground.digest()
     ground.attack()
     assert ground.harm(before) == {}
     assert ground.leaked() == {}
+    assert ground.strays() == {}
     tell(record_property, kind, ground.tricks)
+
+
+def test_the_same_tricks_are_seen_to_succeed_without_a_sandbox(
+    root: Path, monkeypatch: pytest.MonkeyPatch, record_property
+) -> None:
+    """The control: whatever says above that a trick held says here that it did not."""
+    ground = Ground(root, list_inside.control(), "")
+    monkeypatch.setenv("PRIVATE_WORD", ground.canary("environment"))
+    before = ground.digest()
+    ground.attack()
+    assert ground.leaked().keys() == {"ssh", "store", "work", "token", "environment"}
+    assert ground.strays().keys() == set(list_inside.STRAYING.values())
+    seen = {trick.name for trick in ground.tricks} - {"reads-environments", *list_inside.STRAYING}
+    assert ground.harm(before).keys() == seen
+    count = len(ground.tricks)
+    record_property("told", f"control, no sandbox: {count} of {count} tricks seen to succeed")

@@ -30,7 +30,8 @@ def command(at: Scene, *words: str) -> None:
 
 def child(at: Scene, field: str, value: str) -> None:
     """A child with text that would harm whoever shows it."""
-    record = json.dumps({"id": f"{at.name}-child", "prompt": "x", field: value})
+    late = {"not_before": "2099-01-01T00:00:00Z"}  # it is to be shown, not to run
+    record = json.dumps({"id": f"{at.name}-child", "prompt": "x", field: value} | late)
     fairlane(at, ["add", "--file", "-"], record)
 
 

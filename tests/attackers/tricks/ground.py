@@ -16,6 +16,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from fairlane.model.project import Project
+from fairlane.service.home.setup import home_token
 from tests.attackers.tricks.trick import Trick, batches, program
 from tests.daemon.world import World, is_zombie
 from tests.workspaces.yard import git, make_repository
@@ -52,6 +53,7 @@ class Ground:
         (self.other / "new").write_text("not added\n")
         self._programs()
         self._projects()
+        self._secrets()
 
     def _user(self) -> None:
         (self.user / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n")
@@ -61,6 +63,15 @@ class Ground:
     def canary(self, what: str) -> str:
         """A word that stands in one secret place alone."""
         return f"canary-{what}-{hashlib.sha256(f'{self.root}{what}'.encode()).hexdigest()[:12]}"
+
+    def _secrets(self) -> None:
+        """What the home itself must keep: a token, a prompt in the store, the work of another."""
+        self.token = home_token(self.world.home)
+        kept = {"id": "kept", "prompt": self.canary("store"), "command": ["true"]}
+        self.world.add(kept | {"not_before": "2099-01-01T00:00:00Z"})
+        work = self.world.home / "work" / "kept"
+        work.mkdir(parents=True)
+        (work / "notes").write_text(f"{self.canary('work')}\n")
 
     def _programs(self) -> None:
         """For each trick a program that leaves a witness, unless an agent itself runs it."""
@@ -93,7 +104,7 @@ class Ground:
         return {
             "home": str(self.world.home), "repo": str(self.repos.get(name, self.other)),
             "other": str(self.other), "user": str(self.user), "root": str(self.root),
-            "python": sys.executable,
+            "python": sys.executable, "daemon": str(self.daemon), "tester": str(os.getpid()),
             **{each: str(self.root / each) for each in ("programs", "victims", "nowhere")},
         }  # fmt: skip
 
@@ -141,7 +152,7 @@ class Ground:
     @property
     def asks(self) -> bool:
         """Whether agents ask Fairlane for something."""
-        return any(trick.group == "asking" for trick in self.tricks)
+        return any(trick.deed.__module__.endswith("deeds_asking") for trick in self.tricks)
 
     # What must not have changed.
 
@@ -153,9 +164,7 @@ class Ground:
         now = self.digest()
         for path in sorted({*before, *now}):
             if before.get(path) != now.get(path):
-                name = (
-                    path.rpartition("/")[2] if path.startswith(("victims/", "nowhere/")) else path
-                )
+                name = path.split("/")[1] if path.startswith(("victims/", "nowhere/")) else path
                 found[name] = f"{path} was {before.get(path)} and is {now.get(path)}"
         for name in self.repos.keys() - self.vandals:
             if wrong := wrong_with(self.repos[name]):
@@ -202,7 +211,8 @@ class Ground:
 
     def digest(self) -> dict[str, str]:
         """Everything of the user's, except the repositories that the attacked projects own."""
-        kept = ("user", "victims", "nowhere", "other", "template", "hostile", "home/policy.toml")
+        kept = ["user", "victims", "nowhere", "other", "template", "hostile"]
+        kept += ["home/policy.toml", "home/fairlane.toml", "home/token", "home/work/kept"]
         return {path: about for name in kept for path, about in digest(self.root / name).items()}
 
     def witnessed(self) -> list[str]:
@@ -222,16 +232,30 @@ class Ground:
         return sorted(found)
 
     def leaked(self) -> dict[str, str]:
-        """Secrets that stand in what hostile agents printed or left."""
-        secrets = {self.canary(what): what for what in ("ssh", "store", "work", "environment")}
-        with suppress(OSError):
-            secrets[(self.world.home / "token").read_text().strip()] = "token"
+        """Secrets that stand in what hostile agents printed or left, and where."""
+        names = ("ssh", "store", "work", "environment")
+        secrets = {self.canary(what).encode(): what for what in names}
+        secrets[self.token.encode()] = "token"
         found: dict[str, str] = {}
         for name in self.batches:
-            for folder in (self.world.home / "runs" / name, self.world.home / "artifacts" / name):
-                for path in folder.rglob("*"):
-                    text = path.read_text(errors="replace") if path.is_file() else ""
-                    found |= {what: str(path) for secret, what in secrets.items() if secret in text}
+            for place in ("runs", "artifacts", "work"):
+                for path in (self.world.home / place / name).rglob("*"):
+                    if path.is_file() and not path.is_symlink():
+                        with path.open("rb") as file:  # some are endless
+                            text = file.read(64 << 20)
+                        found |= {secrets[each]: str(path) for each in secrets if each in text}
+        return found
+
+    def strays(self) -> dict[str, str]:
+        """What agents left in the home outside of their own folders; in a sandbox they cannot."""
+        tasks, found = self.world.statuses(), {}
+        for place in ("runs", "artifacts", "work"):
+            for path in (self.world.home / place).iterdir():
+                if path.name not in tasks or path.is_symlink():
+                    found[f"{place}/{path.name}"] = "it is no task's"
+        for path in (self.world.home / "runs").glob("*/*/*"):
+            if path.is_symlink() or not (path.is_file() or path.is_socket()):
+                found[str(path.relative_to(self.world.home))] = "it is no file"
         return found
 
     def notes(self) -> dict[str, str]:

@@ -37,6 +37,7 @@ REQUESTS: tuple[tuple[str, str, object], ...] = (
 TEXTS = {
     "escape": "\x1b[2J\x1b]0;owned\x07", "return": "good\rbad", "line": "one\ntwo", "nul": "a\0b",
     "bell": "\x07", "c1": "\x9b31m", "override": "\u202egnp.exe",
+    "zero-width": "ad\u200bmin", "mark": "\ufeffad\ufeffmin",
     "shell": "$(touch /tmp/x); `id`", "markup": "<script>alert(1)</script>", "long": "x" * 20_000,
     "field": "{prompt} {session}", "option": "--dangerously-skip-permissions",
     "surrogate": "\ud800",

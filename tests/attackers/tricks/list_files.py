@@ -23,7 +23,7 @@ SECRETS = {
     "daemon-log": "{home}/daemon.log",
     "own-run": "{home}/runs/files/1/runner.json",
     "other-run": "{home}/runs/first/1/stdout.log",
-    "other-work": "{home}/worktrees/innocent/first/first",
+    "other-work": "{home}/work/kept/notes",
     "other-repository": "{other}/new",
     "project": "{root}/repos/innocent/README",
     "shadow": "/etc/shadow",
@@ -52,13 +52,17 @@ TARGETS = {
 }
 
 
-def sandboxed(name: str, says: str, deed: Callable[..., None], *words: str) -> Trick:
-    return Trick("files", slug(name), says, deed, words, "files", "sandboxed")
+def sandboxed(
+    name: str, says: str, deed: Callable[..., None], *words: str, refused: bool = False
+) -> Trick:
+    return Trick("files", slug(name), says, deed, words, "files", "sandboxed", refused=refused)
 
 
 def files() -> Iterator[Trick]:
     for name, path in SECRETS.items():
-        yield sandboxed(f"reads-{name}", f"an agent reads {path}", deeds.reads, path)
+        refused = name != "memory"  # in bubblewrap the first process is the agent's own
+        says = f"an agent reads {path}"
+        yield sandboxed(f"reads-{name}", says, deeds.reads, path, refused=refused)
     for name, path in TREES.items():
         says = f"an agent reads everything in {path}"
         yield sandboxed(f"reads-all-{name}", says, deeds.reads_tree, path)
@@ -72,10 +76,13 @@ def files() -> Iterator[Trick]:
     says = "an agent reads the environment of the daemon"
     yield sandboxed("reads-environments", says, deeds.reads_environments)
     says = "an agent reads files through the root of another process"
-    yield sandboxed("reads-through-roots", says, deeds.reads_memory)
-    yield sandboxed("reads-by-link", "an agent reads a key through a link", deeds.reads_by_link)
-    yield sandboxed("reads-by-hard-link", "an agent links a key into its folder", deeds.hard_link)
-    yield sandboxed("reads-daemon-memory", "an agent reads the daemon's memory", deeds.traces)
+    yield sandboxed("reads-through-roots", says, deeds.reads_memory, refused=True)
+    says = "an agent reads a key through a link"
+    yield sandboxed("reads-by-link", says, deeds.reads_by_link, refused=True)
+    says = "an agent links a key into its folder"
+    yield sandboxed("reads-by-hard-link", says, deeds.hard_link, refused=True)
+    says = "an agent reads the daemon's memory"
+    yield sandboxed("reads-daemon-memory", says, deeds.traces, refused=True)
 
 
 TRICKS = [*files()]

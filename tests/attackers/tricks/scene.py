@@ -62,6 +62,11 @@ class Scene:
         put(folder / hook, f'#!/bin/sh\nexec "{self.program}" "$@"\n', 0o755)
 
 
+def shown(text: bytes) -> None:
+    """Whatever was read goes to the output, where the test looks for canaries."""
+    os.write(1, text.replace(b"\0", b"\n")[: 1 << 20] + b"\n")
+
+
 def put(path: Path, text: str | bytes, mode: int = 0o644) -> None:
     """A file in the place of whatever is there."""
     path.parent.mkdir(parents=True, exist_ok=True)
