@@ -72,6 +72,10 @@ def test_no_trick_harms_anything_outside(
     before = ground.digest()
     ground.attack()
     assert ground.harm(before) == {}
+    if part == "asking":  # what nobody sees was accepted, and is shown
+        children = ground.children()
+        assert r"ad\u200bmin" in children["name-title-zero-width-child"]
+        assert r"\ufeffad\ufeffmin" in children["name-title-mark-child"]
     tell(record_property, f"{executor}, no sandbox", ground.tricks)
 
 

@@ -7,14 +7,15 @@ import json
 import os
 import shutil
 import stat
-import subprocess
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+from fairlane.cli.main import run
 from fairlane.model.project import Project
 from fairlane.service.home.setup import home_token
 from tests.attackers.tricks.trick import Trick, batches, program
@@ -189,19 +190,30 @@ class Ground:
             )
         if not self.world.sound():
             found["store"] = "it is damaged"
-        shown = "".join(map(self.text, ("list", "status", "events", "summary")))
-        if strange := {letter for letter in shown if not (letter.isprintable() or letter == "\n")}:
-            found["terminal"] = f"commands print {strange}"
+        said = {command: self.text(command) for command in ("list", "status", "events", "summary")}
+        for command, text in {
+            **said,
+            "list --json": self.text("list", "--json"),
+            **self.children(),
+        }.items():
+            if strange := {each for each in text if not (each.isprintable() or each == "\n")}:
+                found[command] = f"what people see has {strange}"
         for name in ("first", "innocent-after"):
             if self.statuses[name] != "done":
                 found[name] = f"{self.statuses[name]}: {self.world.attempts(name)[-1].detail}"
         return found
 
-    def text(self, command: str) -> str:
-        """What a person sees of a command."""
-        words = [sys.executable, "-m", "fairlane", "--home", str(self.world.home), command]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=True)
-        return done.stdout + done.stderr
+    def text(self, *words: str) -> str:
+        """What a person or a program sees of a command."""
+        with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+            code = run(["--home", str(self.world.home), *words])
+        assert code == 0, err.getvalue()
+        return out.getvalue() + err.getvalue()
+
+    def children(self) -> dict[str, str]:
+        """The tasks that agents added, and how they are shown."""
+        names = [name for name in self.world.statuses() if name.endswith("-child")]
+        return {name: self.text("show", name) + self.text("show", name, "--json") for name in names}
 
     @property
     def vandals(self) -> set[str]:
