@@ -194,9 +194,12 @@ class Settings:
         own = None if named is None else named.sandbox
         at = self.sandbox.project.get(project or "")
         whole = NO_SANDBOX.over(self.sandbox).over(own).over(at)
-        if whole.kind == "landlock" and whole.network is False:
+        if whole.kind != "bwrap" and whole.network is False:
             hint = 'Write kind = "bwrap", or network = true.'
-            raise Invalid("sandbox: landlock restricts files only, not the network", hint)
+            why = "landlock restricts files only, not the network"
+            if whole.kind == "none":
+                why = "without a sandbox network = false restricts nothing"
+            raise Invalid(f"sandbox: {why}", hint)
         return whole
 
     def known_agents(self) -> tuple[str, ...]:

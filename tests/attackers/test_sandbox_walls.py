@@ -155,6 +155,25 @@ def test_other_work_and_the_repository_are_out_of_reach(
     assert git(repo, "show", f"fairlane/{name_of(world)}:mine") == "[]"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_git_commits_without_the_settings_of_its_user(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """They hold aliases and credentials, and git refuses to work where it cannot read them."""
+    user = tmp_path / "user"
+    user.mkdir()
+    (user / ".gitconfig").write_text("[user]\nname = Ada\nemail = ada@example.org\n")
+    monkeypatch.setenv("HOME", str(user))
+    repo = make_repository(tmp_path / "web")
+    settle_in(world, kind)
+    world.fairlane("project", "add", "web", "--repo", str(repo))
+    commit = ["git", "commit", "-q", "--allow-empty", "-m", "by the agent"]
+    world.add({"id": name_of(world), "project": "web", "command": commit})
+    world.run()
+    assert world.statuses() == {name_of(world): "done"}
+    assert git(repo, "log", "-1", "--format=%s", f"fairlane/{name_of(world)}") == "by the agent"
+
+
 @pytest.mark.skipif(bool(PROBLEMS["bwrap"]), reason=PROBLEMS["bwrap"])
 @pytest.mark.parametrize("network", [True, False])
 def test_the_network_is_there_unless_it_is_switched_off(world: World, network: bool) -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from fairlane.agents.contract import argv_of, in_sandbox, shipped
 from fairlane.executors.sandbox import machine
+from fairlane.executors.sandbox.view import Visible, without_git_settings
 from fairlane.model.errors import Invalid
 from fairlane.model.task import Task
-from fairlane.service.home.doctor import _sandbox
+from fairlane.service.home.doctor import _sandbox, _shown_store
 from fairlane.settings import Settings
 
 
@@ -41,6 +42,11 @@ def test_a_project_wins_over_an_agent_and_an_agent_over_all():
             "landlock restricts files only, not the network",
             'Write kind = "bwrap", or network = true.',
         ),
+        (
+            {"project": {"web": {"network": False}}},
+            "without a sandbox network = false restricts nothing",
+            'Write kind = "bwrap", or network = true.',
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(table: dict[str, Any], message: str, hint: str):
@@ -61,6 +67,22 @@ def test_doctor_finds_a_sandbox_that_does_not_work(monkeypatch: pytest.MonkeyPat
     (found,) = _sandbox(Settings.parse({"sandbox": {"kind": "bwrap"}}), Path())
     assert (found.level, found.message) == ("wrong", "bwrap: bwrap is not installed")
     assert "do not start" in found.hint
+
+
+def test_doctor_finds_a_path_that_would_show_the_store(tmp_path: Path):
+    table = {"kind": "bwrap", "read": ["/usr/share"], "project": {"web": {"write": ["/"]}}}
+    (found,) = _shown_store(tmp_path, Settings.parse({"sandbox": table}))
+    assert (found.level, found.what) == ("wrong", "sandbox")
+    assert f"/ cannot be shown in a sandbox: {tmp_path} lies in it" in found.message
+
+
+def test_git_does_without_settings_that_an_agent_cannot_read():
+    env = {"HOME": "/home/ada", "LANG": "C"}
+    assert without_git_settings(env, Visible())["GIT_CONFIG_GLOBAL"] == "/dev/null"
+    shown = Visible(read=("/home/ada/.gitconfig",))
+    assert "GIT_CONFIG_GLOBAL" not in without_git_settings(env, shown)
+    own = env | {"GIT_CONFIG_GLOBAL": "/srv/gitconfig"}
+    assert without_git_settings(own, Visible()) == own
 
 
 def test_doctor_proposes_what_works():

@@ -54,7 +54,8 @@ def confined(
             write=(*view.DEVICES, *seen.write),
             temporary=str(temporary),
         )
-        return replace(orders, sandbox=box, env=env | _temporary(str(temporary)))
+        env = view.without_git_settings(env, seen) | _temporary(str(temporary))
+        return replace(orders, sandbox=box, env=env)
     words = _bwrap(seen, orders.cwd, orders.env, network=settings.network is not False)
     box = replace(limits, kind="bwrap", words=words)
     return replace(orders, sandbox=box, env=env | _temporary(PRIVATE[0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -76,6 +77,16 @@ def config_folders(places: tuple[tuple[str, str], ...], env: Mapping[str, str]) 
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folders.append(str(folder))
     return tuple(folders)
+
+
+def without_git_settings(env: Mapping[str, str], seen: Visible) -> dict[str, str]:
+    """Variables with which git leaves your own settings alone, unless they are shown.
+
+    Under Landlock the file is there and cannot be read, and then git does nothing at all.
+    """
+    mine = Path(env.get("HOME", "/root")) / ".gitconfig"
+    shown = any(mine.is_relative_to(path) for path in (*seen.read, *seen.write))
+    return dict(env) if shown else {"GIT_CONFIG_GLOBAL": os.devnull, **env}
 
 
 def _expanded(path: str, env: Mapping[str, str]) -> str:

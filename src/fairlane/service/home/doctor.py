@@ -17,6 +17,7 @@ from fairlane.model.errors import FairlaneError, Invalid
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.names import SCHEMA, VERSION
 from fairlane.model.project import Project, WorkerRow
+from fairlane.model.sandbox import SandboxSettings
 from fairlane.model.task import Attempt
 from fairlane.policy import load
 from fairlane.policy.policy import Policy
@@ -69,7 +70,7 @@ def examine(
     findings += _policy(home / POLICY_FILE)
     findings += _start(home, settings, daemon)
     findings += _disk(home)
-    findings += _sandbox(settings, home)
+    findings += [*_sandbox(settings, home), *_shown_store(home, settings)]
     findings += _open_files(home, settings) if daemon is None else []
     findings += _store(home, db or settings.store.url or default_url, settings, clock, daemon)
     return {
@@ -144,10 +145,26 @@ def _version_of(daemon: Mapping[str, object]) -> Iterator[Finding]:
         yield Finding(WRONG, "version", text, hint)
 
 
+def _sandboxes(settings: Settings) -> list[SandboxSettings]:
+    """Every table: for all, of a project, of an agent."""
+    agents = (agent.sandbox for agent in settings.agents.values())
+    own = (table for table in agents if table is not None)
+    return [settings.sandbox, *settings.sandbox.project.values(), *own]
+
+
+def _shown_store(home: Path, settings: Settings) -> Iterator[Finding]:
+    """Paths that no sandbox can show: the store and the tokens lie in them."""
+    tables = _sandboxes(settings)
+    named = {path for table in tables for path in (*(table.read or ()), *(table.write or ()))}
+    for path in sorted(named):
+        if home.resolve().is_relative_to(Path(path).expanduser().resolve()):
+            text = f"{path} cannot be shown in a sandbox: {home} lies in it, so no agent starts"
+            yield Finding(WRONG, "sandbox", text, "Give a smaller folder in read or write.")
+
+
 def _sandbox(settings: Settings, home: Path) -> Iterator[Finding]:
     """Whether the sandboxes and limits that are asked for work here; else what could be."""
-    tables = [settings.sandbox, *settings.sandbox.project.values()]
-    tables += [agent.sandbox for agent in settings.agents.values() if agent.sandbox is not None]
+    tables = _sandboxes(settings)
     kinds = sorted({table.kind for table in tables if table.kind not in (None, "none")}, key=str)
     problems = {"bwrap": machine.bwrap_problem, "landlock": machine.landlock_problem}
     for kind in kinds:
@@ -195,7 +212,7 @@ def _store(
         yield Finding(WRONG, "store", f"not the URL of a store: {url!r}", hint)
     elif not path.exists():
         yield Finding(NOTE, "store", f"{path} is not there yet", "The first task makes it.")
-        yield from _agents(settings, set())
+        yield from _agents(settings, {settings.agent} if settings.agent else set())
     else:
         writer = holder_of(path)
         if writer is not None and writer.stopped:
