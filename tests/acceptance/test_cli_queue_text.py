@@ -160,6 +160,34 @@ def test_projects_groups_pools_workers(shop):
     ]  # fmt: skip
 
 
+def test_a_canceled_task_is_put_back_by_the_command_that_the_refusal_names(shop):
+    said(shop, "cancel", "login")
+    refused = said(shop, "retry", "login", code=1).splitlines()
+    assert refused[0] == "error: login is canceled and cannot be retried"
+    assert refused[2].strip() == "`fairlane add --id login --again` puts it back."
+    said(shop, "add", "--id", "login", "--again")
+    assert shop.ask("show", "login")["task"]["status"] == "queued"
+
+
+def test_an_agent_that_is_not_known_is_a_warning(shop):
+    answer = shop.run("add", "x", "--agent", "cluade")
+    assert answer.code == 0
+    assert answer.err == "warning: agent cluade is not known here. Did you mean 'claude'?\n"
+    assert shop.run("add", "x", "--agent", "codex").err == ""
+
+
+def test_an_empty_log_says_where_to_look(shop):
+    said(shop, "lease", "--limit", "1")
+    answer = shop.run("logs", "login")
+    assert (answer.code, answer.out) == (0, "")
+    assert answer.err == "it has printed nothing; `fairlane show login` tells how it stands\n"
+    folder = shop.folder / "runs" / "login" / "1"
+    folder.mkdir(parents=True)
+    (folder / "stderr.log").write_text("make: no rule")
+    assert shop.run("logs", "login").err == "nothing on stdout; see fairlane logs login --stderr\n"
+    assert shop.run("logs", "login", "--stderr").out == "make: no rule"
+
+
 def test_errors_say_what_which_and_what_now(shop):
     assert said(shop, "show", "logn", code=1) == (
         "error: there is no task 'logn'\nhint: `fairlane list` shows what there is."
@@ -171,6 +199,12 @@ def test_errors_say_what_which_and_what_now(shop):
     assert said(shop, "sttus", code=2) == (
         "error: no such verb: 'sttus'\nhint: Did you mean 'status'?"
     )
+    assert said(shop, "stauts", code=2).endswith("hint: Did you mean 'status'?")
+    assert said(shop, "add", "Fix", "the", "form", code=2).endswith(
+        'hint: Put the prompt in quotes: fairlane add "Fix the login form".'
+    )
+    for verb in ("why", "logs"):
+        assert said(shop, verb, "logn", code=1) == said(shop, "show", "logn", code=1)
     assert said(shop, "complete", "L9", code=1).startswith("error: no lease 'L9'")
     assert said(shop, "clear", code=1) == (
         "error: not cleared: 1 queued task (code 1): login\nhint: Add --yes to cancel them."

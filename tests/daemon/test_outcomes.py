@@ -27,7 +27,7 @@ def test_a_command_that_does_not_exist_is_parked_after_three_launches(world: Wor
     with world.context() as context, context.store.read() as reading:
         task = reading.task("a")
     assert task is not None
-    assert "no-such-program: No such file or directory" in task.reason
+    assert "no-such-program is not on the PATH" in task.reason
 
 
 def test_a_missing_program_is_not_tried_again_at_once(world: World) -> None:

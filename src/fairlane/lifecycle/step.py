@@ -231,7 +231,8 @@ def _retry(case: _Case) -> Step:
 def _hurry(case: _Case) -> Step:
     until = case.task.backoff_until
     if until is None or until <= case.now:
-        case.refuse("It is queued already; only a parked task or one in backoff can be retried.")
+        hint = "It is in the queue already. "
+        case.refuse(hint + "Only a task that is parked, or waits after a failure, can be retried.")
     return _retry(case)
 
 

@@ -99,9 +99,12 @@ class IllegalTransition(Refused):
     ) -> None:
         self.task, self.happening = task, happening
         self.story, self.why = tuple(story)[-STORY_MAX:], why
-        goal = goals(happening)[0]
-        message = f'{task.id}: {task.status} -> {goal} on "{happening}" is refused'
+        message = f'{task.id}: {task.status} -> {goals(happening)[0]} on "{happening}" is refused'
+        if happening in _ASKED:
+            message = f"{task.id} is {task.status} and cannot be {_ASKED[happening]}"
         lines = [why or _CAN_BE.get(happening) or _what_can(task.status)]
+        if happening is Happening.RETRY and task.status.final:
+            lines.append(f"`fairlane add --id {task.id} --again` puts it back.")
         if self.story:
             lines += [f"Last events of {task.id}:", *(f"  {_tell(event)}" for event in self.story)]
         super().__init__(message, "\n".join(lines))
@@ -127,6 +130,8 @@ def goals(happening: Happening) -> tuple[Status, ...]:
     return tuple(dict.fromkeys(statuses))
 
 
+#: What people ask for -> what they want to be done.
+_ASKED = {_H.RETRY: "retried", _H.CANCEL: "canceled"}
 #: What people ask for -> of which tasks it can be asked.
 _CAN_BE = {
     _H.RETRY: "Only a task that is parked, or waits after a failure, can be retried.",

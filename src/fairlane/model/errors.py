@@ -115,7 +115,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     words = sorted(known)
-    near = get_close_matches(word, words, n=1)
+    swapped = [known for known in words if sorted(known) == sorted(word)]
+    near = swapped or get_close_matches(word, words, n=1)
     if near:
         return f"Did you mean {near[0]!r}?"
     return f"Known: {', '.join(words)}." if words else ""

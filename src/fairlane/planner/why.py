@@ -174,7 +174,7 @@ class _Tries:
 def _find(snapshot: Snapshot, task: str) -> Waiting:
     subject = _found(snapshot, task)
     if subject is None:
-        raise NotFound(f"no task {task!r}", "`fairlane list` shows what there is.")
+        raise NotFound(f"there is no task {task!r}", "`fairlane list` shows what there is.")
     return subject
 
 

@@ -316,7 +316,14 @@ def _not_started(running: RunningAttempt, exit: Exit) -> Ending:
     missing = shortage(OSError(exit.errno, ""), running.run)
     ours = missing or exit.environment
     happening = Happening.ENVIRONMENT if ours else Happening.LAUNCH_FAILED
-    return Ending(happening, _report(running, missing or exit.launch_error))
+    return Ending(happening, _report(running, missing or _in_words(exit.launch_error)))
+
+
+def _in_words(launch_error: str) -> str:
+    """Why a program did not start; one that is named without a folder was searched on the path."""
+    program = launch_error.removesuffix(": No such file or directory")
+    is_searched = program != launch_error and "/" not in program
+    return f"{program} is not on the PATH" if is_searched else launch_error
 
 
 def _stopped(running: RunningAttempt, why: str, detail: str) -> tuple[Happening, str]:

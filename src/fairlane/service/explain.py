@@ -38,7 +38,8 @@ def why_with_kind(context: Context, task: str) -> tuple[WhyAnswer, str]:
     with context.store.read() as reading:
         subject = reading.task(task)
         if subject is None:
-            raise NotFound(f"no task {task!r}", "`fairlane list` shows what there is.")
+            hint = "`fairlane list` shows what there is."
+            raise NotFound(f"there is no task {task!r}", hint, code="unknown_task")
         if subject.status is Status.QUEUED:
             policy, now = context.policy_for_reading(reading), context.now()
             reasons = _queued(context, reading, policy, now, subject)

@@ -120,7 +120,8 @@ class _Log:
 def _attempt(context: Context, task: str, number: int | None) -> Attempt:
     with context.store.read() as reading:
         if reading.task(task) is None:
-            raise NotFound(f"no task {task!r}", "`fairlane list` shows what there is.")
+            hint = "`fairlane list` shows what there is."
+            raise NotFound(f"there is no task {task!r}", hint, code="unknown_task")
         attempts = {attempt.number: attempt for attempt in reading.attempts(task)}
     if not attempts:
         raise NotFound(f"{task} has not been started", f"`fairlane why {task}` tells why.")

@@ -14,7 +14,7 @@ from fairlane.intake.fields import Records
 from fairlane.intake.queue_depth import measure, positions
 from fairlane.intake.routing import DEFAULT_PROJECT, Router
 from fairlane.intake.submit import Batch, submit
-from fairlane.model.errors import Invalid, NotFound, Refused
+from fairlane.model.errors import Invalid, NotFound, Refused, did_you_mean
 from fairlane.model.event import Event, Happening
 from fairlane.model.instant import Instant
 from fairlane.model.names import SCHEMA
@@ -115,11 +115,11 @@ class Intake:
         context, tx, policy, now = self.context, self.tx, self.policy, self.now
         ended = [name for name, status in batch.known.items() if again and status.final]
         returning = tx.tasks(ended) if ended else {}
-        warnings: dict[str, str] = {}
+        warnings = self._unknown_agents(batch)
         pressure = measure(tx, policy, slots_of(context.settings, policy), now)
         if pressure is not None and (batch.new or returning):
             for task in (*(placed.task for placed in batch.new.values()), *returning.values()):
-                warnings[task.id] = pressure.enter(task.kind)
+                warnings[task.id] = pressure.enter(task.kind) or warnings.get(task.id, "")
             too_deep = pressure.too_deep()
             if too_deep:
                 return _deferred(too_deep)
@@ -138,6 +138,20 @@ class Intake:
                 batch.known[task.id] = task_changes.happen(task, Happening.AGAIN).task.status
             task_changes.close()
         return _added(tx, policy, now, batch, warnings)
+
+    def _unknown_agents(self, batch: Batch) -> dict[str, str]:
+        """A word for each new task whose agent is not in the settings: it would be held."""
+        known = self.context.settings.known_agents()
+        asked = {placed.task.agent for placed in batch.new.values() if placed.task.agent}
+        words = {
+            agent: f"agent {agent} is not known here. {did_you_mean(agent, known)}"
+            for agent in asked.difference(known)
+        }
+        return {
+            name: words[placed.task.agent]
+            for name, placed in batch.new.items()
+            if placed.task.agent in words
+        }
 
 
 def note(context: Context, tx: Writing, kind: str, **data: object) -> None:

@@ -31,7 +31,7 @@ def test_what_is_not_queued_says_what_it_is(task, verdict):
 
 
 def test_an_unknown_task_is_named():
-    with pytest.raises(NotFound, match="no task 'x'"):
+    with pytest.raises(NotFound, match="there is no task 'x'"):
         asked("x", [])
 
 

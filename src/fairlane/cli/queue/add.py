@@ -128,7 +128,13 @@ class _BeforeCommand(click.Command):
             at = args.index("--")
             ctx.meta["fairlane.command"] = args[at + 1 :]
             args = args[:at]
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if "extra argument" not in error.message:
+                raise
+            hint = 'Put the prompt in quotes: fairlane add "Fix the login form".'
+            raise Invalid(error.message, hint, code="usage") from None
 
 
 @click.command("add", cls=_BeforeCommand)

@@ -32,9 +32,23 @@ def logs_(call: Call, task: str, follow: bool, attempt: int | None, errors: bool
     if call.json:
         print_json(call.ask("logs", task=task, attempt=attempt, stream=stream))
         return
+    printed = False
     for part in _parts(call, task, attempt, stream, follow):
         write("\n".join(safe(line) for line in part.split("\n")))
         sys.stdout.flush()
+        printed = True
+    if not printed:
+        print(safe(_nothing(call, task, attempt, stream)), file=sys.stderr)
+
+
+def _nothing(call: Call, task: str, attempt: int | None, stream: str) -> str:
+    """What to look at instead of an empty log."""
+    other = "stdout" if stream == "stderr" else "stderr"
+    which = f" --attempt {attempt}" if attempt else ""
+    if call.ask("logs", task=task, attempt=attempt, stream=other)["text"]:
+        option = " --stderr" if other == "stderr" else ""
+        return f"nothing on {stream}; see fairlane logs {task}{which}{option}"
+    return f"it has printed nothing; `fairlane show {task}` tells how it stands"
 
 
 def _parts(call: Call, task: str, attempt: int | None, stream: str, follow: bool) -> Iterator[str]:
