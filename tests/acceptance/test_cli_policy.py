@@ -40,6 +40,13 @@ def test_check_of_a_good_file(tmp_path):
     assert fairlane("policy", "check", good, "--json").document["ok"] is True
 
 
+def test_check_looks_at_the_policy_of_the_home_folder(tmp_path):
+    (tmp_path / "policy.toml").write_text("caps.al = 4\n")
+    said = fairlane("policy", "check", "--home", tmp_path)
+    assert said.code == 2
+    assert f"{tmp_path / 'policy.toml'}:1: unknown key caps.al" in said.err
+
+
 def test_presets_and_diff():
     names = [row["name"] for row in fairlane("policy", "presets", "--json").document["presets"]]
     assert sorted(names) == [

@@ -54,18 +54,22 @@ def show(call: Call, policy: str | None) -> None:
 
 
 @command.command("check")
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="[FILE]", required=False)
 @takes_call
-def check(call: Call, file: str) -> None:
+def check(call: Call, file: str | None) -> None:
     """Whether a policy file can be used. If not: all that is wrong with it, and exit 2.
+
+    FILE: default is the policy of the home folder.
 
     \b
     Example:
+      fairlane policy check
       fairlane policy check policy.toml
     """
     call.here()
-    document = policies.check(Path(file))
-    call.show(document, lambda: f"{safe(file)} is a good policy, based on {document['preset']}")
+    path = Path(file) if file is not None else call.policy_file
+    document = policies.check(path)
+    call.show(document, lambda: f"{safe(path)} is a good policy, based on {document['preset']}")
 
 
 @command.command("diff")
