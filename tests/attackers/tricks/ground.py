@@ -32,12 +32,13 @@ PYTHON = str(Path(sys.executable).resolve())
 class Ground:
     """One home with a real daemon, and everything around it that an agent must not change."""
 
-    def __init__(self, root: Path, tricks: list[Trick], settings: str) -> None:
+    def __init__(self, root: Path, tricks: list[Trick], settings: str, slots: int = 6) -> None:
         self.root, self.tricks, self.batches = root, tricks, batches(tricks)
         self.world = World(root / "home")
         self.world.home.chmod(0o700)
-        self.world.policy("retry.max_attempts = 1\ncaps.all = 6\n")
-        self.world.settings(f"[worker]\nslots = 6\n{settings}")
+        self.world.policy(f"retry.max_attempts = 1\ncaps.all = {slots}\n")
+        self.world.settings(f"[worker]\nslots = {slots}\n{settings}")
+        self.stay = False  # whether agents stay until they are let go
         self.user, self.witnesses = root / "user", root / "witnesses"
         for folder in (
             "user/documents",
@@ -106,6 +107,7 @@ class Ground:
             "home": str(self.world.home), "repo": str(self.repos.get(name, self.other)),
             "other": str(self.other), "user": str(self.user), "root": str(self.root),
             "python": sys.executable, "daemon": str(self.daemon), "tester": str(os.getpid()),
+            "wait": str(self.world.marks / f"{name}.go") if self.stay else "",
             **{each: str(self.root / each) for each in ("programs", "victims", "nowhere")},
         }  # fmt: skip
 
@@ -138,9 +140,17 @@ class Ground:
 
     def attack(self) -> None:
         """Everything that is tried, then everything that a daemon and a person do afterwards."""
+        self.begin()
+        self.end()
+
+    def begin(self) -> None:
+        """A daemon, somebody innocent, and everything that is tried."""
         server = ("--port", "0", "--no-page") if self.asks else ("--no-server",)
         self.daemon = int(self.world.fairlane("up", "--detach", *server)["pid"])
         self.world.add(self.innocent("first", "innocent"), *map(self.task, self.batches))
+
+    def end(self) -> None:
+        """What a daemon and a person do when it has been tried."""
         names = ["first", *self.batches]
         ended = self.settled(names)
         self.world.add(*(self.innocent(f"{name}-after", name) for name in self.repos))

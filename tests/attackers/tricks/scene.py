@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,5 +142,8 @@ def perform(told: dict[str, str], tricks: list[tuple[str, str, list[Any]]], code
         except Exception as error:
             notes.append([name, f"{type(error).__name__}: {error}"])
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    os.write(os.open("notes.json", flags, dir_fd=artifacts), json.dumps(notes).encode())
+    os.write(os.open("notes", flags, dir_fd=artifacts), json.dumps(notes).encode())
+    os.rename("notes", "notes.json", src_dir_fd=artifacts, dst_dir_fd=artifacts)
+    while told["wait"] and not Path(told["wait"]).exists():
+        time.sleep(0.05)
     os._exit(code)
