@@ -202,6 +202,15 @@ SECTIONS: dict[str, type[Any]] = {
 }
 
 
+def _keys(section: type[Any], prefix: str) -> tuple[tuple[str, str], ...]:
+    """The fields of a section, each with the key that sets it."""
+    return tuple((each.name, f"{prefix}.{each.name}") for each in fields(section))
+
+
+_KEYS = {name: _keys(section, name) for name, section in SECTIONS.items()}
+_MAY_ADD = _keys(MayAdd, "attempt.may_add")
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Every rule that decides what starts; the preset's name is no rule and is not compared."""
@@ -266,13 +275,13 @@ class Policy:
     def _of(cls, preset_name: str, values: Values) -> Policy:
         """Put the values of the keys into their sections."""
         sections: Values = {
-            name: section(**{f.name: values.get(f"{name}.{f.name}") for f in fields(section)})
+            name: section(**{field: values.get(key) for field, key in _KEYS[name]})
             for name, section in SECTIONS.items()
             if name != "score"
         }
-        scores: Values = {f.name: values.get(f"score.{f.name}") for f in fields(Score)}
+        scores: Values = {field: values.get(key) for field, key in _KEYS["score"]}
         scores["kind"] = _named(values, "score.kind.")
-        may_add = MayAdd(**{f.name: values[f"attempt.may_add.{f.name}"] for f in fields(MayAdd)})
+        may_add = MayAdd(**{field: values[key] for field, key in _MAY_ADD})
         sections["attempt"] = replace(sections["attempt"], may_add=may_add)
         return cls(
             preset_name=preset_name,

@@ -96,7 +96,6 @@ class Supervisor:
         if self._started:
             self._lost.update(self._port.start(self._started).lost)
             self._started.clear()
-            self.changed = True
         self._finish(self._failed)
         self._failed.clear()
         for name, (lease, handle) in tuple(self._unwatched.items()):

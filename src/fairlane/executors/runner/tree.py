@@ -45,7 +45,9 @@ def sweep(group: int, marker: str) -> None:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps
     give_up, empty = time.monotonic() + SWEEP_SECONDS, 0
     while empty < EMPTY_LOOKS and time.monotonic() < give_up:
-        left = children() or marked(marker)
+        left = children()
+        if not left and empty == EMPTY_LOOKS - 1:
+            left = marked(marker)
         for pid in left:
             send(signal.SIGKILL, pid)
         empty = 0 if left else empty + 1
