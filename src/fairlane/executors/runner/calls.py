@@ -7,12 +7,12 @@ home folder and lease are fixed in the command line that answers.
 
 from __future__ import annotations
 
+import _socket  # enough to listen; `socket` itself takes six times as long to import
 import contextlib
 import json
 import os
 import selectors
 import signal
-import socket
 import stat
 import subprocess
 import time
@@ -21,6 +21,8 @@ from .files import MARK
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
 if TYPE_CHECKING:
+    import socket
+
     from .files import Calls
 
 #: Most bytes of a call, and of its answer.
@@ -43,7 +45,7 @@ class Listener:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._folder = _folder(os.path.dirname(calls["socket"]))
-        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket = _socket.socket(_socket.AF_UNIX)
         self._socket.bind(calls["socket"])
         os.chmod(calls["socket"], 0o600)
         self._socket.listen(WAITING_MAX)
@@ -62,7 +64,7 @@ class Listener:
             try:
                 signal.set_wakeup_fd(-1)
                 _close_all_but({lives, self._folder, self.fileno()})
-                _serve(self._socket, lives, self._folder, self._calls)
+                _serve(self._socket.detach(), lives, self._folder, self._calls)
             finally:
                 os._exit(0)
         for descriptor in (lives, self._folder, self._socket.detach()):
@@ -101,7 +103,10 @@ def _folder(path: str) -> int:
     return folder
 
 
-def _serve(listener: socket.socket, lives: int, folder: int, calls: Calls) -> None:
+def _serve(listening: int, lives: int, folder: int, calls: Calls) -> None:
+    import socket
+
+    listener = socket.socket(fileno=listening)
     os.setsid()
     os.chdir("/")  # the run folder is the agent's
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
