@@ -6,9 +6,10 @@ import json
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from fairlane.input_file import read_file
 from fairlane.intake.sources.base import Where
@@ -18,6 +19,8 @@ from fairlane.model.values import once
 #: Beyond this size it is no list of work.
 FILE_BYTES_MAX = 100_000_000
 UNREADABLE = "unreadable"
+#: How much of what a program complains about is kept.
+ERR_BYTES_MAX = 20_000
 
 
 def locate(where: Where, places: Sequence[str], what: str) -> Path:
@@ -85,8 +88,14 @@ def ask(
         hint = f"Install {name}, or give a file instead."
         message = f"{name} cannot be started: {error.strerror}"
         raise TryLater(message, hint, "source_unavailable") from error
+    out = _Reader(program.stdout, FILE_BYTES_MAX)
+    err = _Reader(program.stderr, ERR_BYTES_MAX, skips=True)
     try:
-        out, err = program.communicate(timeout=seconds)
+        for reader in (out, err):
+            reader.join(seconds)
+            if reader.is_alive():
+                raise subprocess.TimeoutExpired(name, seconds)
+        program.wait(seconds)
     except subprocess.TimeoutExpired as error:
         _end(program)
         hint = "Ask again later, or give it more time."
@@ -95,7 +104,36 @@ def ask(
     except BaseException:
         _end(program)
         raise
-    return Printed(program.returncode, out.decode("utf-8", "replace"), _short(err))
+    if out.is_over:
+        message = f"{name} printed more than {FILE_BYTES_MAX:,} bytes"
+        raise Invalid(message, "That is no list of work.", code=UNREADABLE)
+    return Printed(program.returncode, out.text(), err.text().strip())
+
+
+class _Reader(threading.Thread):
+    """Keeps the first bytes that a program prints; then it skips the rest, or stops listening."""
+
+    def __init__(self, pipe: IO[bytes] | None, most: int, *, skips: bool = False) -> None:
+        super().__init__(daemon=True)
+        assert pipe is not None
+        self._pipe, self._most, self._skips, self._data = pipe, most, skips, b""
+        self.start()
+
+    def run(self) -> None:
+        """To the end, or as far as it may."""
+        with self._pipe:
+            self._data = self._pipe.read(self._most + 1)
+            while self._skips and self._pipe.read(1 << 16):
+                pass
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there was more."""
+        return len(self._data) > self._most
+
+    def text(self) -> str:
+        """What was kept of it."""
+        return self._data[: self._most].decode("utf-8", "replace")
 
 
 def _end(program: subprocess.Popen[bytes]) -> None:
@@ -103,9 +141,4 @@ def _end(program: subprocess.Popen[bytes]) -> None:
         os.killpg(program.pid, signal.SIGKILL)
     except ProcessLookupError:
         program.kill()
-    program.communicate()
-
-
-def _short(err: bytes) -> str:
-    """The last lines of its standard error."""
-    return err[:20_000].decode("utf-8", "replace").strip()
+    program.wait()

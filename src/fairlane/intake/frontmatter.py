@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from fairlane.model.errors import Invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import yaml
 
 _OPENING = re.compile(r"\ufeff?---[ \t]*(\r?\n)")
@@ -159,20 +157,13 @@ def _loader() -> type[yaml.SafeLoader]:
     """A safe loader that leaves dates and numbers as text, and knows no aliases."""
     import yaml
 
-    class Loader(yaml.SafeLoader):
+    from fairlane.intake.yaml_once import OnceLoader
+
+    class Loader(OnceLoader):
         def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
             if self.check_event(yaml.AliasEvent):  # a small file could become a huge value
                 raise yaml.MarkedYAMLError(problem="an alias is not read here")
             return super().compose_node(parent, index)
-
-        def construct_mapping(
-            self, node: yaml.MappingNode, deep: bool = False
-        ) -> dict[Hashable, object]:
-            names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-            if len(set(names)) < len(names):
-                twice = next(name for name in names if names.count(name) > 1)
-                raise yaml.MarkedYAMLError(problem=f"{twice!r} appears twice")
-            return super().construct_mapping(node, deep)
 
     Loader.yaml_implicit_resolvers = {}
     Loader.add_implicit_resolver(

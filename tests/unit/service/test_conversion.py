@@ -339,6 +339,7 @@ def test_bad_databases_are_named_and_change_nothing(database, tmp_path, statemen
     ("name", "file", "text", "message"),
     [
         ("loopr", "loopr.yml", "a: [", "loopr.yml: not YAML"),
+        ("loopr", "loopr.yml", "a: 1\na: 2\n", "loopr.yml: not YAML: 'a' appears twice"),
         ("loopr", "loopr.yml", "- a", "loopr.yml: not a table of keys"),
         (
             "loopr",

@@ -96,8 +96,10 @@ def read_yaml(path: Path) -> Keys:
     """The keys of a YAML file."""
     import yaml
 
+    from fairlane.intake.yaml_once import OnceLoader
+
     try:
-        document = yaml.safe_load(files.read_text(path, WHAT))
+        document = yaml.load(files.read_text(path, WHAT), OnceLoader)  # noqa: S506 - a safe loader
     except (yaml.YAMLError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise Invalid(f"{path}: not YAML: {reason}", UNCHANGED) from error

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fairlane.intake import files
 from fairlane.intake.sources import github
 from fairlane.intake.sources.base import Found, Where
 from fairlane.model.errors import Invalid, TryLater
@@ -68,6 +69,15 @@ def test_a_gh_that_cannot_be_asked_changes_nothing(gh, tmp_path, script, message
     with pytest.raises(TryLater, match=message) as refused:
         github.read(Where(tmp_path, seconds=0.3 if "sleep" in script else 30))
     assert refused.value.hint.startswith(hint)
+
+
+def test_a_gh_that_prints_without_end_is_stopped(gh, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "FILE_BYTES_MAX", 1 << 20)
+    gh.write_text("#!/bin/sh\nexec yes '[]'\n")
+    with pytest.raises(Invalid, match="gh printed more than 1,048,576 bytes"):
+        github.read(Where(tmp_path))
+    gh.write_text("#!/bin/sh\nyes complaint | head -c 3000000 >&2\necho '[]'\n")
+    assert github.read(Where(tmp_path)) == Found()
 
 
 def test_without_gh_it_says_so(tmp_path, monkeypatch):
