@@ -196,6 +196,7 @@ class ProcessExecutor:
         if process is not None:
             with process, contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(process.fileno(), signal.SIGTERM)
+                signal.pidfd_send_signal(process.fileno(), signal.SIGCONT)  # its agent may stop it
 
     def adopt(self, run: Path) -> Handle | None:
         """The runner of this folder, if it lives."""

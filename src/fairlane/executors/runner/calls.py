@@ -18,6 +18,7 @@ import subprocess
 import time
 
 from .files import MARK
+from .tree import runner_of
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ CALLS_MAX = 10_000
 CALLER_SECONDS, CALL_SECONDS = 10.0, 120.0
 #: Callers that wait for their turn.
 WAITING_MAX = 16
+#: The option of a socket that gives a descriptor of the process at its other end; the error of a
+#: kernel that does not know it.
+SO_PEERPIDFD, ENOPROTOOPT = 77, 92
 
 
 class Refusal(Exception):
@@ -59,12 +63,13 @@ class Listener:
     def serve(self) -> None:
         """Let another process serve it from now on, until this one ends."""
         lives, self._life = os.pipe2(os.O_CLOEXEC)
+        runner = os.getpid()
         self.server = os.fork()
         if self.server == 0:
             try:
                 signal.set_wakeup_fd(-1)
                 _close_all_but({lives, self._folder, self.fileno()})
-                _serve(self._socket.detach(), lives, self._folder, self._calls)
+                _serve(self._socket.detach(), lives, self._folder, self._calls, runner)
             finally:
                 os._exit(0)
         for descriptor in (lives, self._folder, self._socket.detach()):
@@ -103,7 +108,7 @@ def _folder(path: str) -> int:
     return folder
 
 
-def _serve(listening: int, lives: int, folder: int, calls: Calls) -> None:
+def _serve(listening: int, lives: int, folder: int, calls: Calls, runner: int) -> None:
     import socket
 
     listener = socket.socket(fileno=listening)
@@ -124,12 +129,18 @@ def _serve(listening: int, lives: int, folder: int, calls: Calls) -> None:
             connection, _ = listener.accept()
             with connection:
                 served += 1
-                _answer(connection, calls["argv"], served)
+                _answer(connection, calls["argv"], served, runner)
     _remove(folder, calls)
 
 
-def _answer(connection: socket.socket, argv: list[str], number: int) -> None:
+def _answer(connection: socket.socket, argv: list[str], number: int, runner: int) -> None:
     try:
+        try:
+            is_of_another = _is_of_another(connection, runner)
+        except OSError:  # it has ended, and its number may be somebody else's
+            is_of_another = True
+        if is_of_another:
+            raise Refusal(1, "forbidden", "this is the socket of another attempt", "Use your own.")
         if number > CALLS_MAX:
             raise Refusal(1, "too_many", f"an attempt makes at most {CALLS_MAX} calls", "")
         answer = _passed_on(argv, _request(connection))
@@ -140,6 +151,39 @@ def _answer(connection: socket.socket, argv: list[str], number: int) -> None:
         answer = json.dumps({"exit_code": code, "document": document}).encode()
     connection.settimeout(CALLER_SECONDS)
     connection.sendall(answer + b"\n")
+
+
+def _is_of_another(connection: socket.socket, runner: int) -> bool:
+    """Whether the caller is in a sandbox that is not this attempt's.
+
+    Landlock lets an agent connect to every socket, and marks it for ever: no new privileges. Who
+    has no such mark can open the store itself.
+    """
+    import select
+
+    pid, caller = _caller(connection)
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+            is_held = "NoNewPrivs:\t0\n" not in file
+        is_other = is_held and runner_of(pid) != runner
+        return is_other or bool(select.select([caller], [], [], 0)[0])  # ended: it was not its own
+    finally:
+        os.close(caller)
+
+
+def _caller(connection: socket.socket) -> tuple[int, int]:
+    """The number of the process that connected, and a descriptor of it, not of a later one."""
+    import struct
+
+    number = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    pid: int = struct.unpack("3i", number)[0]
+    try:
+        found = connection.getsockopt(_socket.SOL_SOCKET, SO_PEERPIDFD, 4)
+    except OSError as error:
+        if error.errno != ENOPROTOOPT:
+            raise
+        return pid, os.pidfd_open(pid)  # a kernel before 6.5
+    return pid, struct.unpack("i", found)[0]
 
 
 def _request(connection: socket.socket) -> bytes:

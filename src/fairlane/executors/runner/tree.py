@@ -68,32 +68,59 @@ def children() -> list[int]:
 
     An attempt that adds a task in direct mode starts a runner, which owns an attempt of its own.
     """
-    own = _words(os.getpid())
-    return [pid for pid in reversed(_children()) if _words(pid) != own]
+    own = os.getpid()
+    return [pid for pid in _children() if not _is_like(pid, own)]
+
+
+def runner_of(pid: int) -> int:
+    """The nearest runner above a process; 0: there is none."""
+    own = os.getpid()
+    while (pid := _parent(pid)) > 1 and not _is_like(pid, own):
+        pass
+    return pid if pid > 1 else 0
 
 
 def _children() -> list[int]:
-    """All children; what the kernel lists at once is quicker than what is started meanwhile."""
+    """All, youngest first; the kernel's own list is quicker than what is started meanwhile."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
-            return [int(pid) for pid in file.read().split()]
+            return [int(pid) for pid in reversed(file.read().split())]
     except FileNotFoundError:  # a kernel without this file
-        return [int(name) for name in os.listdir("/proc") if name.isdigit() and _is_child(name)]
+        own, names = os.getpid(), os.listdir("/proc")
+        return [int(name) for name in names if name.isdigit() and _parent(int(name)) == own]
 
 
-def _is_child(name: str) -> bool:
-    with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-        return int(file.read().rpartition(b")")[2].split()[1]) == os.getpid()
-    return False
+def _parent(pid: int) -> int:
+    """The parent of a process; 0: it has none, or has ended."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[1])
+    return 0
+
+
+def _is_like(pid: int, own: int) -> bool:
+    """Whether a process has what all runners have, and no mark of a sandbox.
+
+    An agent can give a process any command line. Landlock marks its processes: no new privileges.
+    """
+    try:
+        return all(look(pid) == look(own) for look in (_words, _program, _mark))
+    except OSError:
+        return False  # it has ended
 
 
 def _words(pid: int) -> list[bytes]:
     """The command line of a process without its program, as far as all runners have it."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return file.read().split(b"\0")[1:5]
-    except OSError:
-        return []
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        return file.read().split(b"\0")[1:5]
+
+
+def _program(pid: int) -> str:
+    return os.readlink(f"/proc/{pid}/exe")
+
+
+def _mark(pid: int) -> list[bytes]:
+    with open(f"/proc/{pid}/status", "rb") as file:
+        return [line for line in file if line.startswith(b"NoNewPrivs:")]
 
 
 def usage(besides: int) -> tuple[int, int]:
