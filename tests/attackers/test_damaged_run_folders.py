@@ -21,13 +21,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 TRICKS = [trick for trick in list_rest.FOLDERS if trick.group == "run folder"]
 
 #: The folder is gone, so nobody knows; the agent itself ended with 1.
-OTHERWISE = ("lost: recovered", "failed: exit 1")
+OTHERWISE = ("lost", "failed: exit 1")
 
 
 def reason(attempt: Any) -> str:
     """How an attempt ended, without what differs."""
-    detail = (attempt.detail or "").partition(":")[0]
-    return f"{attempt.outcome}: {detail}" if detail else str(attempt.outcome)
+    failed = attempt.outcome == "failed"
+    return f"failed: {attempt.detail.partition(':')[0]}" if failed else str(attempt.outcome)
 
 
 @pytest.fixture
