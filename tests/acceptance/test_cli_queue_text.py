@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlane.cli.look.events import event_line
 from fairlane.cli.main import run
 
 TEXTS = Path(__file__).parent / "texts"
@@ -176,6 +177,33 @@ def test_an_agent_that_is_not_known_is_a_warning(shop):
     assert shop.run("add", "x", "--agent", "codex").err == ""
 
 
+def test_eighty_columns_hold_the_head_of_a_table(shop, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    said(shop, "add", "x", "--id", "long", "--need", "login", "--title", "y" * 40)
+    lines = said(shop, "list").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].endswith("title")
+    assert lines[-1] == "     waits for login"
+
+
+def test_a_run_that_leaves_work_says_where_to_look(shop):
+    said(shop, "pause")
+    left = ["no attempt ended.", "What waits, and why: fairlane status"]
+    assert said(shop, "run").splitlines() == left
+
+
+def test_an_event_wraps_on_a_terminal(monkeypatch):
+    data = {"reason": "the tests of the login form fail, all of them, at once", "attempt": 1}
+    event = {"at": "2026-01-30T12:00:00Z", "kind": "failed", "task": "t1", "data": data}
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\n" not in event_line(event, None)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    first, *others = event_line(event, None).splitlines()
+    assert others[-1] == " " * first.index("the tests") + "attempt 1"
+    assert max(map(len, (first, *others))) <= 80
+
+
 def test_an_empty_log_says_where_to_look(shop):
     said(shop, "lease", "--limit", "1")
     answer = shop.run("logs", "login")
@@ -199,6 +227,8 @@ def test_errors_say_what_which_and_what_now(shop):
     assert said(shop, "sttus", code=2) == (
         "error: no such verb: 'sttus'\nhint: Did you mean 'status'?"
     )
+    assert said(shop, "help", code=2).endswith("hint: `fairlane --help` lists all verbs.")
+    assert "Choose from: bash, zsh, fish\n" in said(shop, "completion", code=2)
     assert said(shop, "stauts", code=2).endswith("hint: Did you mean 'status'?")
     assert said(shop, "add", "Fix", "the", "form", code=2).endswith(
         'hint: Put the prompt in quotes: fairlane add "Fix the login form".'

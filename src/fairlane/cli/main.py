@@ -112,7 +112,9 @@ class Verbs(click.Group):
         """A verb that is misspelled gets the nearest one."""
         completing = ctx.resilient_parsing  # a word that is not finished is no mistake
         if args and args[0] not in VERBS and not args[0].startswith("-") and not completing:
-            raise Invalid(f"no such verb: {args[0]!r}", did_you_mean(args[0], VERBS), code="usage")
+            near = did_you_mean(args[0], VERBS)
+            hint = near if near.startswith("Did") else "`fairlane --help` lists all verbs."
+            raise Invalid(f"no such verb: {args[0]!r}", hint, code="usage")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -226,7 +228,7 @@ def _usage(error: click.ClickException) -> Invalid:
     hint = ""
     if isinstance(error, click.UsageError) and error.ctx:
         hint = f"See {error.ctx.command_path} --help."
-    return Invalid(error.format_message(), hint, code="usage")
+    return Invalid(" ".join(error.format_message().split()), hint, code="usage")
 
 
 def _unexpected(error: Exception, as_json: bool) -> int:

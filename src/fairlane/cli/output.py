@@ -121,7 +121,8 @@ def table(
         return ""
     widths = [max(cells(row[at]) for row in [list(head), *texts]) for at in range(len(head))]
     start = 2 + sum(size + 2 for size in widths[:-1])
-    lines = [paint(_line(head, widths, right).rstrip(), "dim")]
+    fits = start + cells(head[-1]) <= width()  # else it stands below, and needs no name
+    lines = [paint(_line(head if fits else head[:-1], widths, right).rstrip(), "dim")]
     for row in texts:
         fixed = _line(row[:-1], widths, right, tint) + "  "
         if row[-1] and width() - start < min(cells(row[-1]), LAST_COLUMN_MIN):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlane.cli.options import Call, takes_call
-from fairlane.cli.output import paint, safe, until_text, write
+from fairlane.cli.output import cells, paint, safe, until_text, wrapped, write
 from fairlane.model.instant import parse_instant
 from fairlane.model.visible import visible_json
 
@@ -96,14 +96,18 @@ _WIDE = 14
 
 
 def event_line(event: EventDocument, now: Instant | None, task: bool = True) -> str:
-    """One line; the time is relative to `now`, or in full without it."""
+    """One line, wrapped on a terminal; the time is relative to `now`, or in full without it."""
     at = parse_instant(event["at"])
     when = event["at"].replace("T", " ")[:19] if now is None else until_text(at, now)
     kind = f"{event['kind']:{_WIDE}}"
+    whose = f"{safe(event['task'] or event['project'] or ''):<12}  " if task else ""
+    start = cells(f"  {when:>12}  {kind}  {whose}")
     if event["kind"] in _TINT:
         kind = paint(kind, _TINT[event["kind"]])
-    whose = f"{safe(event['task'] or event['project'] or ''):<12}  " if task else ""
-    return f"  {when:>12}  {kind}  {whose}{safe(_data(event['data'], now))}".rstrip()
+    facts = safe(_data(event["data"], now))
+    if sys.stdout.isatty() and facts:
+        facts = wrapped(facts, start)[start:]
+    return f"  {when:>12}  {kind}  {whose}{facts}".rstrip()
 
 
 def _data(data: Mapping[str, object], now: Instant | None) -> str:

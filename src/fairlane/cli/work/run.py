@@ -78,8 +78,11 @@ def _run(call: Call, context: Context, options: RunOptions, fail: bool) -> int:
     ended, parked = daemon.attempts.ended, daemon.attempts.parked
     counted = {"ended": ended, "parked_now": parked}
     document = {**status.status(context), **counted} if call.json else counted
-    text = f"{count(ended, 'attempt')} ended" + (f", {parked} parked." if parked else ".")
-    call.show(document, lambda: text)
+    lines = [f"{count(ended, 'attempt')} ended" + (f", {parked} parked." if parked else ".")]
+    lines += ["Parked tasks: fairlane list --status parked"] if parked else []
+    waits = daemon.plan is not None and any(row.count for row in daemon.plan.holds)
+    lines += ["What waits, and why: fairlane status"] if waits else []
+    call.show(document, lambda: "\n".join(lines))
     return 1 if fail and parked else 0
 
 
@@ -195,6 +198,7 @@ def _story(context: Context, past: SummaryAnswer, numbers: StatsAnswer, home: Pa
         "  fairlane replay --all            every decision planned again: the same bytes",
         "",
         paint("With your own agents:", "bold"),
+        "  unset FAIRLANE_HOME",
         '  fairlane init && fairlane add "Fix the login form" && fairlane up',
         "",
     ]
