@@ -15,7 +15,7 @@ from fairlane.testing.fake_executor import FakeExecutor, Script
 from tests.unit.runtime.daemons import FAILS, World
 
 PORT = ("lease", "blocked", "start", "renew", "stops", "progress", "finish", "open_here", "present")
-EXECUTOR = ("launch", "poll", "watch", "adopt")
+EXECUTOR = ("launch", "poll", "watch", "adopt", "revoke", "clean_up", "output")
 LINES = (
     (2.0, '{"type":"usage","tokens":{"input":7,"output":3}}\n'),
     (5.0, '{"type":"result","outcome":"succeeded"}\n'),
@@ -25,6 +25,8 @@ ENDS = {"a": "done", "b": "done", "long": "done", "bad": "parked"}
 
 #: So that no test takes long.
 PARTS = 5
+#: Of a second daemon: to recover, and to plan once.
+RECOVERY_CALLS = 30
 
 
 class Crash(BaseException):
@@ -59,9 +61,13 @@ class Death:
         return perform
 
 
-def story(world: World) -> None:
-    """Successes, a dependent, a failure, and an agent that is running for long."""
-    world.policy('retry.max_attempts = 2\nretry.base = "0s"\ncaps.all = 2\nlease.ttl = "12s"\n')
+def story(world: World, deaths: int = 1) -> None:
+    """Successes, a dependent, a failure, and an agent that is running for long.
+
+    Each death can cost an attempt that was leased and had not started.
+    """
+    rules = 'retry.base = "0s"\ncaps.all = 2\nlease.ttl = "12s"\n'
+    world.policy(f"retry.max_attempts = {deaths + 1}\n{rules}")
     world.scripts |= {"bad": FAILS, "long": Script(seconds=6.0, prints=LINES)}
     world.add("a", "bad")
     world.add("long", command=[], prompt="go", agent="demo")
@@ -113,9 +119,35 @@ def test_whatever_call_it_dies_at_nothing_is_lost_and_nothing_runs_twice(
         live_until_death(world, monkeypatch, death)
         assert death.dead, at
         world.run()
-        where = f"died at call {at}, {death.calls[-1]}"
-        assert world.statuses() == ENDS, where
-        launched = [orders.folder for orders in world.host.launched]
-        assert len(set(launched)) == len(launched), where
-        tasks = Counter(folder.parent.name for folder in launched)
-        assert (tasks["a"], tasks["b"], tasks["long"]) == (1, 1, 1), where
+        nothing_ran_twice(world, f"died at call {at}, {death.calls[-1]}")
+
+
+def nothing_ran_twice(world: World, where: str) -> None:
+    assert world.statuses() == ENDS, where
+    launched = [orders.folder for orders in world.host.launched]
+    assert len(set(launched)) == len(launched), where
+    tasks = Counter(folder.parent.name for folder in launched)
+    assert (tasks["a"], tasks["b"], tasks["long"]) == (1, 1, 1), where
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["launch", "start", "finish"])
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+def test_a_second_daemon_that_dies_while_it_recovers_leaves_no_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: bool, first: str
+) -> None:
+    died_at = calls_of_a_whole_life(tmp_path / "whole", monkeypatch).index(first) + 1
+    seen: set[str] = set()
+    for at in range(1, RECOVERY_CALLS + 1):
+        home = tmp_path / f"{at}"
+        home.mkdir()
+        world, death = World(home), Death(at, done)
+        story(world, deaths=2)
+        live_until_death(world, monkeypatch, Death(died_at, done=False))
+        live_until_death(world, monkeypatch, death)
+        seen |= set(death.calls)
+        world.run()
+        nothing_ran_twice(world, f"died at {first}, then at call {at}, {death.calls[-1]}")
+    assert {"open_here", "poll"} <= seen
+    if first == "launch":  # it was leased and never started: nothing of it may start any more
+        assert {"revoke", "clean_up"} <= seen
