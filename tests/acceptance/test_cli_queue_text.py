@@ -204,6 +204,16 @@ def test_an_event_wraps_on_a_terminal(monkeypatch):
     assert max(map(len, (first, *others))) <= 80
 
 
+def test_a_folder_that_is_no_repository_is_a_warning(shop, tmp_path):
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    words = f"warning: {plain} is not a git repository; no task of api starts until it is\n"
+    assert shop.run("project", "add", "api", "--repo", plain).err == words
+    assert shop.run("project", "set", "api", "--weight", "2").err == ""
+    (plain / ".git").mkdir()
+    assert shop.run("project", "set", "api", "--repo", plain).err == ""
+
+
 def test_an_empty_log_says_where_to_look(shop):
     said(shop, "lease", "--limit", "1")
     answer = shop.run("logs", "login")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from fairlane.cli.admin.resource import budget, facts, number, resource, shown, usd
 from fairlane.cli.options import Call, takes_call, takes_options
-from fairlane.cli.output import safe, table
+from fairlane.cli.output import safe, table, warn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,6 +104,7 @@ def add(call: Call, /, name: str, **options: object) -> None:
     done = "added project" if document.get("created") else "there is a project already:"
     weight = document["project"]["weight"]
     call.show(document, lambda: safe(f"{done} {name} (weight {weight})"))
+    _look_at_repo(call, document["project"])
 
 
 @command.command("set")
@@ -118,6 +120,8 @@ def change(call: Call, /, name: str, **options: object) -> None:
     """
     document = call.ask("project_set", name=name, values=_values(options))
     call.show(document, lambda: _text(document["project"]))
+    if options.get("repo") is not None:
+        _look_at_repo(call, document["project"])
 
 
 @command.command("remove")
@@ -132,6 +136,15 @@ def remove(call: Call, name: str) -> None:
     """
     document = call.ask("project_remove", name=name)
     call.show(document, lambda: safe(f"removed project {name}"))
+
+
+def _look_at_repo(call: Call, project: ProjectDocument) -> None:
+    """A word about a folder here that is no repository: its tasks would fail one by one."""
+    folder = Path(project["repo"] or "").expanduser()
+    if call.json or call.server is not None or not project["repo"]:
+        return
+    if not any((folder / name).exists() for name in (".git", "HEAD")):
+        warn(f"{folder} is not a git repository; no task of {project['name']} starts until it is")
 
 
 def _values(options: Mapping[str, object]) -> dict[str, object]:
