@@ -1,8 +1,13 @@
-"""Ways out of a sandbox: namespaces, mounts, roots, other processes, devices, the kernel."""
+"""Ways out of a sandbox: namespaces, mounts, roots, other processes, devices, the kernel.
+
+Whatever works must do no harm: a mount is made in a namespace that ends with its process, and where
+there is none, the call is one that says whether it is allowed, and does nothing.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import stat
@@ -16,8 +21,10 @@ if TYPE_CHECKING:
     from tests.attackers.tricks.scene import Scene, shown
 
 NEW_MOUNTS, NEW_USER, NEW_PROCESSES, NEW_NETWORK = 0x20000, 0x10000000, 0x20000000, 0x40000000
-BIND, MOVE, RECURSIVE, PRIVATE = 0x1000, 0x2000, 0x4000, 0x40000
-SEIZE, DETACH = 0x4206, 17
+BIND, RECURSIVE, PRIVATE, EXPIRE = 0x1000, 0x4000, 0x40000, 4
+#: How the kernel says no; any other error means that the caller may.
+NO = (errno.EPERM, errno.EACCES, errno.ENOENT)
+SEIZE = 0x4206
 TIOCSTI = 0x5412
 
 
@@ -51,8 +58,7 @@ def mounted(at: Scene, source: str, kind: str | None, flags: int, data: str = ""
 
 def below(at: Scene, flags: int, source: str = "/") -> str:
     """Everything once more, by a mount in new namespaces."""
-    if flags:
-        own_namespaces(flags)
+    own_namespaces(flags)
     return mounted(at, source, None, BIND | RECURSIVE)
 
 
@@ -73,10 +79,18 @@ def processes_again(at: Scene) -> str:
     return mounted(at, "proc", "proc", 0) + "/1/root"
 
 
-def uncovered(at: Scene, path: str) -> str:
-    """What a mount hides, when it is taken away."""
-    told_no("umount", LIBC.umount2(os.fsencode(path), 2))
-    return ""
+def may_mount(at: Scene) -> None:
+    """Whether this process may mount, by a kind of file system that there is not."""
+    LIBC.mount(b"none", os.fsencode(at.work), b"no-such-kind", 0, None)
+    if ctypes.get_errno() in NO:
+        raise PermissionError(ctypes.get_errno(), "mount")
+
+
+def may_uncover(at: Scene, path: str) -> None:
+    """Whether this process may take a mount away; asked once, the kernel only marks it."""
+    LIBC.umount2(os.fsencode(path), EXPIRE)
+    if ctypes.get_errno() in NO:
+        raise PermissionError(ctypes.get_errno(), "umount")
 
 
 def joined(at: Scene, whose: str, kind: str) -> str:
@@ -122,7 +136,6 @@ def made_disk(at: Scene) -> str:
 
 #: What gives another view of the machine; the path at which it begins.
 ESCAPES: dict[str, Callable[[Scene], str]] = {
-    "bind": lambda at: below(at, 0),
     "bind-in-mounts": lambda at: below(at, NEW_MOUNTS),
     "bind-in-user": lambda at: below(at, NEW_USER | NEW_MOUNTS),
     "bind-in-all": lambda at: below(at, NEW_USER | NEW_MOUNTS | NEW_NETWORK),
@@ -132,9 +145,6 @@ ESCAPES: dict[str, Callable[[Scene], str]] = {
     "proc": processes_again,
     "pivot": turned,
     "open-tree": opened_tree,
-    "uncover-temporary": lambda at: uncovered(at, "/tmp"),
-    "uncover-work": lambda at: uncovered(at, str(at.work)),
-    "uncover-proc": lambda at: uncovered(at, "/proc"),
     "chroot-here": lambda at: rooted(at, "."),
     "chroot-first": lambda at: rooted(at, "/proc/1/root"),
     "chroot-parent": lambda at: rooted(at, f"/proc/{os.getppid()}/root"),
@@ -173,8 +183,12 @@ def another(at: Scene, whose: str) -> int:
 
 
 def attached(number: int) -> None:
-    told_no("ptrace", LIBC.ptrace(SEIZE, number, None, None))
-    LIBC.ptrace(DETACH, number, None, None)
+    """In a process that ends at once: with it the other one is free again."""
+    child = os.fork()
+    if child == 0:
+        os._exit(LIBC.ptrace(SEIZE, number, None, None) < 0)
+    if os.waitpid(child, 0)[1]:
+        raise PermissionError("ptrace")
 
 
 def memory_of(number: int) -> None:

@@ -101,6 +101,10 @@ def out() -> Iterator[Trick]:
     for path, how in OPENED.items():
         says = f"an agent opens {path} ({how})"
         yield one(f"open-{path}-{how}", says, deeds_escape.opens, path, how)
+    yield one("mounts", "an agent mounts something", deeds_escape.may_mount)
+    for place in ("/tmp", "/proc", "/usr", "/"):
+        says = f"an agent takes away what hides the machine ({place})"
+        yield one(f"uncovers {place}", says, deeds_escape.may_uncover, place)
     yield one("types", "an agent types into the terminal of a person", deeds_escape.types)
     yield one("disk", "an agent reads the disk itself", deeds_escape.makes_disk)
 
@@ -160,6 +164,10 @@ STRAYING = {
     "run-revoked-link": "runs/run-again/1/revoked",
 }
 
+#: Looks into the daemon that its own user may have; a machine can forbid more than these.
+LOOKS = ("environment", "maps", "stack", "folder", "program", "descriptors", "oom", "limits")
+REACHED = {"descriptors-daemon", *(f"touch-{what}-daemon" for what in LOOKS)}
+
 
 def control() -> list[Trick]:
     """What succeeds without a sandbox, and harms nothing but the ground of the attack."""
@@ -167,4 +175,5 @@ def control() -> list[Trick]:
     found = [trick for trick in list_files.TRICKS if trick.name in plain]
     assert len(found) == len(OPEN)
     found += [trick for trick in again() if trick.name in STRAYING]
+    found += [trick for trick in out() if trick.name in REACHED]
     return found + [trick for trick in ways() if trick.words[0] not in RARE]
