@@ -338,7 +338,8 @@ def _rules(key: str, value: object) -> tuple[object, ...]:
         if key == "source" and "type" not in values:
             raise Invalid(f"{where} has no type", 'Add type = "jsonl".')
         if (one in values) == (other in values):
-            raise Invalid(f"{where} needs a {one} or a {other}, and not both", "Keep one.")
+            hint = "Keep one." if one in values else f"Add {one} or {other}."
+            raise Invalid(f"{where} needs a {one} or a {other}, and not both", hint)
         rules.append(kind(**values))
     return tuple(rules)
 

@@ -117,7 +117,11 @@ REFUSED = {
     "table": ("worker = 3", "worker: not a table: 3", "[worker]"),
     "named table": ("agents = 3", "agents: not a table: 3", "[agents]"),
     "list": ("[notify]", "notify: not a list of tables", "[[notify]]"),
-    "notify": ('[[notify]]\non = "parked"', "notify[0] needs a command or a url", ""),
+    "notify": (
+        '[[notify]]\non = "parked"',
+        "notify[0] needs a command or a url",
+        "Add command or url.",
+    ),
     "notify on": ('[[notify]]\nurl = "http://x"\non = ["done"]', "'done' is none of parked", ""),
     "notify empty": (
         '[[notify]]\nurl = "http://x"\non = []',
