@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.attackers.tricks.deeds_ways import LIBC, UP
     from tests.attackers.tricks.scene import Scene, shown
 
-NEW_MOUNTS, NEW_USER, NEW_PROCESSES, NEW_NETWORK = 0x20000, 0x10000000, 0x20000000, 0x40000000
+NEW_MOUNTS, NEW_USER, NEW_NETWORK = 0x20000, 0x10000000, 0x40000000
 BIND, RECURSIVE, PRIVATE, EXPIRE = 0x1000, 0x4000, 0x40000, 4
 #: How the kernel says no; any other error means that the caller may.
 NO = (errno.EPERM, errno.EACCES, errno.ENOENT)
@@ -63,20 +63,14 @@ def below(at: Scene, flags: int, source: str = "/") -> str:
 
 
 def layered(at: Scene) -> str:
+    """The user's folder as the lower one of two layers, under the name that it has outside."""
     own_namespaces(NEW_USER | NEW_MOUNTS)
-    upper, scratch = at.work / "upper", at.work / "scratch"
-    upper.mkdir()
-    scratch.mkdir()
-    data = f"lowerdir={at.user},upperdir={upper},workdir={scratch}"
-    place = mounted(at, "overlay", "overlay", 0, data)
-    key = Path(place) / ".ssh" / "id_ed25519"
-    shown(key.read_bytes())
-    return place
-
-
-def processes_again(at: Scene) -> str:
-    own_namespaces(NEW_USER | NEW_MOUNTS)
-    return mounted(at, "proc", "proc", 0) + "/1/root"
+    (at.work / "layer").mkdir()
+    data = f"lowerdir={at.work / 'layer'}:{at.user}"
+    again = Path(f"{at.work}/again{at.user}")
+    again.parent.mkdir(parents=True)
+    again.symlink_to(mounted(at, "overlay", "overlay", 0, data))
+    return str(at.work / "again")
 
 
 def may_mount(at: Scene) -> None:
@@ -105,7 +99,7 @@ def joined(at: Scene, whose: str, kind: str) -> str:
 
 def rooted(at: Scene, where: str) -> str:
     """Another root, and back up by a folder that was open before."""
-    outside = os.open(".", os.O_RDONLY)
+    outside = os.open("/", os.O_RDONLY)
     os.chroot(where)
     os.fchdir(outside)
     return UP
@@ -142,7 +136,6 @@ ESCAPES: dict[str, Callable[[Scene], str]] = {
     "bind-other-root": lambda at: below(at, NEW_USER | NEW_MOUNTS, f"/proc/{os.getppid()}/root"),
     "bind-first-root": lambda at: below(at, NEW_USER | NEW_MOUNTS, "/proc/1/root"),
     "overlay": layered,
-    "proc": processes_again,
     "pivot": turned,
     "open-tree": opened_tree,
     "chroot-here": lambda at: rooted(at, "."),
