@@ -25,6 +25,10 @@ def unknown_executor(home: Path) -> None:
     (home / "fairlane.toml").write_text('[worker]\nexecutor = "proces"\n')
 
 
+def unknown_parser(home: Path) -> None:
+    (home / "fairlane.toml").write_text('[agents.x]\nargv = ["echo"]\nparser = "foo"\n')
+
+
 def file_for_runs(home: Path) -> None:
     (home / "runs").write_text("")
 
@@ -34,6 +38,7 @@ def file_for_runs(home: Path) -> None:
     [
         (broken_policy, "caps.all"),
         (unknown_executor, "no executor 'proces'"),
+        (unknown_parser, "there is no parser 'foo'"),
         (file_for_runs, "runs is no folder"),
     ],
 )

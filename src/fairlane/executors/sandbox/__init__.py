@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairlane.executors.base import Orders, Sandbox
 from fairlane.executors.sandbox import machine, view
-from fairlane.model.errors import Refused, Shortage
+from fairlane.model.errors import Shortage
 from fairlane.model.instant import SECOND
 from fairlane.model.sandbox import SandboxSettings
 
@@ -71,7 +71,8 @@ def _refuse_store(seen: view.Visible, home: Path) -> None:
     for path in (*seen.read, *seen.write):
         if home.is_relative_to(Path(path).resolve()):
             hint = "Show a smaller folder in read or write of [sandbox]."
-            raise Refused(f"the sandbox would show {path}, and {home} lies in it", hint, "sandbox")
+            problem = f"it would show {path}, and {home} lies in it"
+            raise Shortage(f"the sandbox cannot be made: {problem}", hint)
 
 
 def _bwrap(

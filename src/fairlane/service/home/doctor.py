@@ -332,7 +332,10 @@ def _agents(settings: Settings, asked: set[str]) -> Iterator[Finding]:
     from fairlane.agents.contract import agents
     from fairlane.agents.contract import installed as program_of
 
-    known = agents(settings)
+    try:
+        known = agents(settings)
+    except FairlaneError:  # another finding says what is wrong
+        return
     for name in sorted(asked):
         agent = known.get(name)
         if agent is None:

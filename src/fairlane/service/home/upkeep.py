@@ -92,6 +92,7 @@ def obstacles(home: Path, settings: Settings) -> Iterator[FairlaneError]:
     checks: list[Callable[[], object]] = [
         partial(Policy.load, home / "policy.toml"),
         partial(_check_executor, settings),
+        partial(_check_agents, settings),
         *(partial(_check_folder, home / name) for name in _FOLDERS),
     ]
     for check in checks:
@@ -109,6 +110,12 @@ def _check_executor(settings: Settings) -> None:
     except ImportError as error:  # of a package that brings an executor
         message = f"executor {settings.worker.executor} cannot be loaded: {error}"
         raise Invalid(message, "Install it again, or choose another in fairlane.toml.") from error
+
+
+def _check_agents(settings: Settings) -> None:
+    from fairlane.agents.contract import agents
+
+    agents(settings)
 
 
 def _check_folder(folder: Path) -> None:
