@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.attackers.test_sandbox_walls import EXECUTORS, KINDS, name_of, settle_in
+from tests.attackers.test_sandbox_walls import PAIRS, name_of, settle_in
 from tests.daemon.world import World
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -14,8 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 FAIRLANE = f"{sys.executable} -m fairlane"
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "executor"), PAIRS)
 def test_it_reports_adds_a_child_and_completes(world: World, kind: str, executor: str) -> None:
     settle_in(world, kind, executor)
     world.policy("retry.max_attempts = 1\nattempt.may_add.command = true\n")

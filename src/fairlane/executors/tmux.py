@@ -21,6 +21,10 @@ class TmuxExecutor(ProcessExecutor):
 
     def launch(self, orders: Orders) -> Handle:
         """Start a session; the runner gets its orders through a named pipe, which is then gone."""
+        if orders.sandbox is not None and orders.sandbox.kind == "landlock":
+            message = "an agent under Landlock could have tmux run commands outside"
+            hint = 'Use sandbox.kind = "bwrap" or worker.executor = "process".'
+            raise Shortage(f"the sandbox cannot be made: {message}", hint)
         pipe = orders.folder / "orders"
         os.mkfifo(pipe, 0o600)
         name = f"fairlane-{orders.folder.parent.name}-{orders.folder.name}".replace(".", "_")

@@ -232,9 +232,17 @@ def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Order
         calls=calls,
     )
     artifacts = orders.env["FAIRLANE_ARTIFACTS"]
-    folders = config_folders(agent.config, env) if sandbox.is_confined(box) else ()
+    # Not by variables of the task: whoever added it would choose what the agent may change.
+    given = _given_environment(host, agent, lease)
+    folders = config_folders(agent.config, given) if sandbox.is_confined(box) else ()
     own = Visible(tuple(str(path) for path in place.reads), (artifacts, *folders))
-    return sandbox.confined(orders, box, host.home, own)
+    return sandbox.confined(orders, box, host.home, own, _store_file(host))
+
+
+def _store_file(host: Host) -> Path | None:
+    """The store, where it is not in the home folder."""
+    scheme, _, rest = (host.db or host.settings.store.url or "").partition(":")
+    return Path(rest.removeprefix("//")).expanduser() if scheme == "sqlite" and rest else None
 
 
 def sandbox_of(host: Host, lease: LocalLeaseDocument) -> SandboxSettings:
@@ -261,9 +269,14 @@ def task_of(lease: LocalLeaseDocument) -> Task:
 
 def _environment(host: Host, agent: Agent, lease: LocalLeaseDocument) -> dict[str, str]:
     """What is chosen of this process's environment, and what agent, pool and task set."""
+    return {**_given_environment(host, agent, lease), **lease["env"]}
+
+
+def _given_environment(host: Host, agent: Agent, lease: LocalLeaseDocument) -> dict[str, str]:
+    """The same without what the task sets."""
     pool = host.settings.pools.get(lease["pool"] or "", PoolSettings())
     chosen = passed(os.environ, (*agent.passes, *pool.passes))
-    return {**chosen, **expanded(agent.env), **expanded(pool.env), **lease["env"]}
+    return {**chosen, **expanded(agent.env), **expanded(pool.env)}
 
 
 def _calls(host: Host, lease: LocalLeaseDocument, run: Path) -> Calls:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 from functools import cache
@@ -12,6 +13,8 @@ from fairlane.workspaces import git, repository
 
 #: Folders with programs and libraries.
 _PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix", "/opt")
+#: What git has in a folder of objects.
+_OBJECTS = re.compile(r"[0-9a-f]{2}|pack|info|(tmp_|incoming-).*|maintenance\.lock|bulk-.*")
 #: Where a fetched commit stays until its branch has it.
 REFERENCE = "refs/fairlane/fetched"
 
@@ -42,7 +45,16 @@ def drop(repo: git.Checkout, commit: str) -> None:
 def objects_of(repo: git.Checkout) -> tuple[Path, ...]:
     """The object folders that a clone of the repository reads."""
     own = repo.common / "objects"
-    return own, *(own / name for name in sorted(repository.alternates_of(repo.common)))
+    others = (own / name for name in sorted(repository.alternates_of(repo.common)))
+    return own, *(folder for folder in others if _holds_objects(folder))
+
+
+def _holds_objects(folder: Path) -> bool:
+    """Whether there are objects and nothing else: a repository can name any folder."""
+    try:
+        return all(_OBJECTS.fullmatch(path.name) for path in folder.iterdir())
+    except OSError:
+        return False
 
 
 def sandbox(readable: tuple[Path, ...]) -> list[str]:

@@ -71,7 +71,7 @@ def test_doctor_finds_a_sandbox_that_does_not_work(monkeypatch: pytest.MonkeyPat
 
 def test_doctor_finds_a_path_that_would_show_the_store(tmp_path: Path):
     table = {"kind": "bwrap", "read": ["/usr/share"], "project": {"web": {"write": ["/"]}}}
-    (found,) = _shown_store(tmp_path, Settings.parse({"sandbox": table}))
+    (found,) = _shown_store(tmp_path, Settings.parse({"sandbox": table}), "sqlite:/var/x.db")
     assert (found.level, found.what) == ("wrong", "sandbox")
     assert f"/ cannot be shown in a sandbox: {tmp_path} lies in it" in found.message
 

@@ -22,9 +22,15 @@ def is_confined(settings: SandboxSettings) -> bool:
 
 
 def confined(
-    orders: Orders, settings: SandboxSettings, home: Path, own: view.Visible = view.NOTHING
+    orders: Orders,
+    settings: SandboxSettings,
+    home: Path,
+    own: view.Visible = view.NOTHING,
+    store: Path | None = None,
 ) -> Orders:
     """These orders in a sandbox; `own`: what the agent needs besides its work folder.
+
+    `store`: its file, where it is not in the home folder.
 
     A sandbox that this machine cannot give is a `Shortage`: nothing starts without it.
     """
@@ -42,7 +48,7 @@ def confined(
         raise Shortage(f"the sandbox cannot be made: {problem}", "`fairlane doctor` says more.")
     env = {name: text for name, text in orders.env.items() if name != "FAIRLANE_HOME"}
     seen = view.visible(orders, settings, own)
-    _refuse_store(seen, home)
+    _refuse_store((*view.system(), *seen.read, *seen.write), home, store)
     if settings.kind == "landlock":
         temporary = orders.folder / "tmp"
         temporary.mkdir(mode=0o700, exist_ok=True)
@@ -65,13 +71,14 @@ def _temporary(folder: str) -> dict[str, str]:
     return {"TMPDIR": folder, "CLAUDE_CODE_TMPDIR": folder}
 
 
-def _refuse_store(seen: view.Visible, home: Path) -> None:
+def _refuse_store(shown: tuple[str, ...], home: Path, store: Path | None) -> None:
     """Nothing that is shown may hold the store and the tokens."""
-    home = home.resolve()
-    for path in (*seen.read, *seen.write):
-        if home.is_relative_to(Path(path).resolve()):
+    for path in shown:
+        if held := view.secret_in(path, home, store):
             hint = "Show a smaller folder in read or write of [sandbox]."
-            problem = f"it would show {path}, and {home} lies in it"
+            if path in view.SYSTEM:
+                hint = "Programs are in that folder: move the home folder or the store elsewhere."
+            problem = f"it would show {path}, and {held} lies in it"
             raise Shortage(f"the sandbox cannot be made: {problem}", hint)
 
 

@@ -25,10 +25,8 @@ ETC = (
 )  # fmt: skip
 #: Of /proc what changes the kernel and not a process.
 KERNEL = tuple(f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs"))
-#: Devices that hold nothing.
-DEVICES = tuple(
-    f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
-)
+#: Devices that hold nothing. Your terminals are in /dev/pts: what is typed there could be read.
+DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +67,15 @@ def system() -> tuple[str, ...]:
     return tuple(path for path in dict.fromkeys(paths) if Path(path).exists())
 
 
+def secret_in(path: str, home: Path, store: Path | None) -> Path | None:
+    """What of the store and the tokens a path would show; None: nothing."""
+    shown, home = Path(path).resolve(), home.resolve()
+    if shown.parent == home and not shown.is_dir():
+        return shown
+    places = (home, store.resolve()) if store else (home,)
+    return next((place for place in places if place.is_relative_to(shown)), None)
+
+
 def config_folders(places: tuple[tuple[str, str], ...], env: Mapping[str, str]) -> tuple[str, ...]:
     """An agent's own folders, made where they are missing: (variable, folder without it)."""
     folders = []
@@ -105,6 +112,8 @@ def _fairlane() -> Iterator[str]:
 
 def _program(name: str, env: Mapping[str, str]) -> Iterator[str]:
     """The folders of a program, and of the interpreter that its first line names."""
+    if "/" in name and not name.startswith("/"):
+        return  # it lies in the work folder, and not where this process happens to be
     found = shutil.which(name, path=env.get("PATH"))
     if found is None:
         return

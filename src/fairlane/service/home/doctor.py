@@ -12,7 +12,7 @@ from fairlane.clock import Clock
 from fairlane.engine.context import Context, is_here, slots_of
 from fairlane.engine.liveness import state_of
 from fairlane.executors.base import Ended, Running
-from fairlane.executors.sandbox import machine
+from fairlane.executors.sandbox import is_confined, machine, view
 from fairlane.model.errors import FairlaneError, Invalid
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.names import SCHEMA, VERSION
@@ -70,9 +70,10 @@ def examine(
     findings += _policy(home / POLICY_FILE)
     findings += _start(home, settings, daemon)
     findings += _disk(home)
-    findings += [*_sandbox(settings, home), *_shown_store(home, settings)]
+    url = db or settings.store.url or default_url
+    findings += [*_sandbox(settings, home), *_shown_store(home, settings, url)]
     findings += _open_files(home, settings) if daemon is None else []
-    findings += _store(home, db or settings.store.url or default_url, settings, clock, daemon)
+    findings += _store(home, url, settings, clock, daemon)
     return {
         "schema": SCHEMA,
         "ok": all(finding.level != WRONG for finding in findings),
@@ -152,14 +153,18 @@ def _sandboxes(settings: Settings) -> list[SandboxSettings]:
     return [settings.sandbox, *settings.sandbox.project.values(), *own]
 
 
-def _shown_store(home: Path, settings: Settings) -> Iterator[Finding]:
+def _shown_store(home: Path, settings: Settings, url: str) -> Iterator[Finding]:
     """Paths that no sandbox can show: the store and the tokens lie in them."""
     tables = _sandboxes(settings)
     named = {path for table in tables for path in (*(table.read or ()), *(table.write or ()))}
+    named |= {*view.SYSTEM} if any(map(is_confined, tables)) else set()
+    store = upkeep.sqlite_path(url)
     for path in sorted(named):
-        if home.resolve().is_relative_to(Path(path).expanduser().resolve()):
-            text = f"{path} cannot be shown in a sandbox: {home} lies in it, so no agent starts"
-            yield Finding(WRONG, "sandbox", text, "Give a smaller folder in read or write.")
+        if held := view.secret_in(str(Path(path).expanduser()), home, store):
+            text = f"{path} cannot be shown in a sandbox: {held} lies in it, so no agent starts"
+            yield Finding(
+                WRONG, "sandbox", text, "Give a smaller folder in read or write, or move it."
+            )
 
 
 def _sandbox(settings: Settings, home: Path) -> Iterator[Finding]:
