@@ -11,6 +11,7 @@ import signal
 import struct
 
 from .cgroup import Group
+from .keys import descriptor, refuse_keys
 from .tree import send, usage
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
@@ -48,7 +49,7 @@ class Confinement:
         self.limit = ""  # which one ended it
         self._status: int | None = None  # where bubblewrap tells what it did
         self._told = b""
-        self._tell = self._rules = -1
+        self._tell = self._rules = self._filter = -1
         self._group: Group | None = None
 
     @property
@@ -74,14 +75,17 @@ class Confinement:
         if not self.is_wrapped:
             return argv, self._restrict, []
         self._status, self._tell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        words = [*box["words"], "--json-status-fd", str(self._tell), "--", *argv]
-        return words, self._restrict, [self._tell]
+        self._filter = descriptor()
+        words = [*box["words"], "--json-status-fd", str(self._tell)]
+        words += ["--seccomp", str(self._filter)] if self._filter >= 0 else []
+        given = [each for each in (self._tell, self._filter) if each >= 0]
+        return [*words, "--", *argv], self._restrict, given
 
     def started(self) -> None:
         """The agent has what it needs from here."""
-        for descriptor in (self._tell, self._rules):
-            if descriptor >= 0:
-                os.close(descriptor)
+        for each in (self._tell, self._rules, self._filter):
+            if each >= 0:
+                os.close(each)
 
     def send(self, number: int, group: int) -> None:
         """A signal for the agent and its group; bubblewrap itself is killed, all else with it."""
@@ -237,3 +241,5 @@ def restrict(rules: int) -> None:
             libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.syscall(RESTRICT_SELF, rules, 0):
         raise Unconfined(ctypes.get_errno(), "Landlock was refused", "sandbox")
+    if not refuse_keys():
+        raise Unconfined(ctypes.get_errno(), "a filter of system calls was refused", "sandbox")
