@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from fairlane.executors.process import kill_left_over
 from fairlane.executors.sandbox import _refuse_store
+from fairlane.executors.socket_path import socket_of
 from fairlane.model.errors import Shortage
 from tests.attackers.test_sandbox_walls import KINDS, PROBLEMS, name_of, settle_in
 from tests.daemon.world import World
@@ -108,6 +110,23 @@ def test_no_folder_of_the_daemon_for_a_program_of_the_work_folder(
     attempt = run_once(world, ["./tool"])
     assert attempt.outcome == "failed"
     assert said(world) == ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_folder_that_a_link_in_place_of_the_socket_names(
+    world: World, secret: Path, kind: str
+) -> None:
+    (secret.parent / "socket").write_text("sings")
+    folder = socket_of(world.home / "runs" / name_of(world) / "1").parent
+    folder.symlink_to(secret.parent)
+    try:
+        settle_in(world, kind)
+        run_once(world, ["cat", str(secret), f"{folder}/key"])
+        assert said(world) == ""
+        kill_left_over(world.home / "runs" / name_of(world) / "1")
+        assert (secret.parent / "socket").read_text() == "sings"
+    finally:
+        folder.unlink()
 
 
 @NEEDS_LANDLOCK

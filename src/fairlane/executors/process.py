@@ -26,7 +26,7 @@ from fairlane.executors.runfiles import (
     size,
 )
 from fairlane.executors.runner import cgroup
-from fairlane.executors.socket_path import socket_of
+from fairlane.executors.socket_path import is_own, socket_of
 
 #: The end of every runner's command line.
 CALL = "import runner; sys.exit(runner.main())"
@@ -93,9 +93,11 @@ def kill_left_over(run: Path) -> None:
     for pid in runner.marked(str(run)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
-    with contextlib.suppress(OSError):
-        socket_of(run).unlink()
-        socket_of(run).parent.rmdir()
+    socket = socket_of(run)
+    if is_own(socket.parent):
+        with contextlib.suppress(OSError):
+            socket.unlink(missing_ok=True)
+            socket.parent.rmdir()
 
 
 def _exit(record: dict[str, object]) -> Exit:

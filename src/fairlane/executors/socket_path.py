@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -19,3 +21,23 @@ def socket_of(run: Path) -> Path:
         each for each in folders if each and len(each) <= _FOLDER_MAX and Path(each).is_dir()
     )
     return Path(within, f"fairlane-{os.getuid()}-{named}", "socket")
+
+
+def make_own(folder: Path) -> bool:
+    """Make the folder of a socket; whether it is a folder of ours that nobody else may enter.
+
+    Others can put a link of its name into /tmp, and a sandbox would show where that leads.
+    """
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    return is_own(folder)
+
+
+def is_own(folder: Path) -> bool:
+    """Whether this is a folder of ours, and no link."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    is_private = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == 0o700
+    return is_private and found.st_uid == os.getuid()

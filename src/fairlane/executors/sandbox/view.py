@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fairlane.executors.base import Orders
+from fairlane.executors.socket_path import make_own
 from fairlane.model.record import dataclass
 from fairlane.model.sandbox import SandboxSettings
 
@@ -53,7 +54,7 @@ def visible(orders: Orders, settings: SandboxSettings, own: Visible) -> Visible:
     write += [_expanded(path, env) for path in settings.write or ()]
     socket = env.get("FAIRLANE_SOCKET")
     there = [path for path in dict.fromkeys(read) if Path(path).exists() and not _is_system(path)]
-    there += [str(Path(socket).parent)] if socket else []  # the runner makes it
+    there += [str(Path(socket).parent)] if socket and make_own(Path(socket).parent) else []
     return Visible(
         tuple(there), tuple(path for path in dict.fromkeys(write) if Path(path).exists())
     )
