@@ -136,3 +136,18 @@ def test_an_agent_that_halts_its_runner_is_stopped(world: World) -> None:
     until((world.marks / "halted").exists)
     world.fairlane("cancel", "t")
     until(lambda: world.statuses() == {"t": "canceled"})
+
+
+def test_an_agent_that_says_how_it_ended_is_not_left_to_itself(world: World) -> None:
+    forged = "printf '{\"exit_code\": 0}' > $FAIRLANE_HOME/runs/t/1/exit.json"
+    words = f"{forged}; echo $$ > {world.marks}/pid.new; mv {world.marks}/pid.new {world.marks}/pid"
+    world.add({"id": "t", "command": ["sh", "-c", f"{words}; exec sleep 3600"]})
+    world.up()
+    until((world.marks / "pid").exists)
+    world.fairlane("down")  # it takes in what has ended
+    assert world.statuses() == {"t": "running"}
+    world.up()
+    world.fairlane("cancel", "t")
+    until(lambda: world.statuses() == {"t": "canceled"})
+    pid = int((world.marks / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists() or is_zombie(pid)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -30,6 +31,8 @@ from fairlane.executors.socket_path import is_own, socket_of
 
 #: The end of every runner's command line.
 CALL = "import runner; sys.exit(runner.main())"
+#: A runner that has written how its agent ended needs less to end itself.
+_END_SECONDS = 0.3
 #: Numbers of processes are smaller on every kernel.
 _PID_MAX = 1 << 22
 #: The types of the fields of `exit.json`.
@@ -172,11 +175,19 @@ class ProcessExecutor:
     def poll(self, handle: Handle) -> State:
         """The result, if the runner has written it; else whether the runner lives."""
         ended = exit_of(handle.run)
-        if ended is None and self._process(handle) is not None:
+        if self._process(handle) is not None and (ended is None or not self._ends(handle, ended)):
             return Running()
         _reap()
         ended = ended or exit_of(handle.run, dead=True)  # it may have ended meanwhile
         return Gone() if ended is None else Ended(ended)
+
+    def _ends(self, handle: Handle, ended: Exit) -> bool:
+        """Whether the runner is at its end; an agent could have written this in its place."""
+        watch = None if ended.damage else self.watch(handle)
+        if watch is None:
+            return True
+        with watch:
+            return bool(select.select([watch], [], [], _END_SECONDS)[0])
 
     def watch(self, handle: Handle) -> FileIO | None:
         """A descriptor of the runner."""
