@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -194,7 +195,7 @@ def test_a_run_that_leaves_work_says_where_to_look(shop):
 
 def test_an_event_wraps_on_a_terminal(monkeypatch):
     data = {"reason": "the tests of the login form fail, all of them, at once", "attempt": 1}
-    event = {"at": "2026-01-30T12:00:00Z", "kind": "failed", "task": "t1", "data": data}
+    event: Any = {"at": "2026-01-30T12:00:00Z", "kind": "failed", "task": "t1", "data": data}
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\n" not in event_line(event, None)
