@@ -113,6 +113,20 @@ def test_no_folder_of_the_daemon_for_a_program_of_the_work_folder(
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_no_file_beside_a_program_of_your_own_folder(
+    world: World, secret: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = secret.parent / "tool"
+    tool.write_text(f"#!/bin/sh\necho ran; cat {secret}\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("HOME", str(secret.parent))
+    settle_in(world, kind)
+    attempt = run_once(world, [str(tool)])
+    assert attempt.outcome == "failed"
+    assert said(world) == "ran\n"
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_folder_that_a_link_in_place_of_the_socket_names(
     world: World, secret: Path, kind: str
 ) -> None:

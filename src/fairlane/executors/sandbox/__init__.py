@@ -49,6 +49,7 @@ def confined(
     env = {name: text for name, text in orders.env.items() if name != "FAIRLANE_HOME"}
     seen = view.visible(orders, settings, own)
     _refuse_store((*view.system(), *seen.read, *seen.write), home, store)
+    seen = view.with_socket(seen, orders.env)
     if settings.kind == "landlock":
         temporary = orders.folder / "tmp"
         temporary.mkdir(mode=0o700, exist_ok=True)

@@ -52,12 +52,18 @@ def visible(orders: Orders, settings: SandboxSettings, own: Visible) -> Visible:
     read += [_expanded(path, env) for path in settings.read or ()]
     write = [str(orders.cwd), *own.write]
     write += [_expanded(path, env) for path in settings.write or ()]
-    socket = env.get("FAIRLANE_SOCKET")
     there = [path for path in dict.fromkeys(read) if Path(path).exists() and not _is_system(path)]
-    there += [str(Path(socket).parent)] if socket and make_own(Path(socket).parent) else []
     return Visible(
         tuple(there), tuple(path for path in dict.fromkeys(write) if Path(path).exists())
     )
+
+
+def with_socket(seen: Visible, env: Mapping[str, str]) -> Visible:
+    """The same and the folder of the attempt's socket, made for its runner."""
+    socket = env.get("FAIRLANE_SOCKET")
+    if socket and make_own(Path(socket).parent):
+        return Visible((*seen.read, str(Path(socket).parent)), seen.write)
+    return seen
 
 
 def system() -> tuple[str, ...]:
@@ -118,9 +124,10 @@ def _program(name: str, env: Mapping[str, str]) -> Iterator[str]:
     found = shutil.which(name, path=env.get("PATH"))
     if found is None:
         return
-    real = Path(found).resolve()
-    yield str(Path(found).parent)
-    yield str(_package(real))
+    real, user = Path(found).resolve(), Path(env.get("HOME", "/root")).resolve()
+    for program, folder in ((Path(found), Path(found).parent), (real, _package(real))):
+        # Of a program beside your own files it sees the program alone.
+        yield str(program if user.is_relative_to(folder.resolve()) else folder)
     try:
         with real.open("rb") as file:
             first = file.read(256).split(b"\n")[0].decode(errors="replace")
