@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,12 @@ def files() -> tuple[str, ...]:
 
 def read(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
+
+
+@cache
+def nodes(source: str) -> tuple[ast.AST, ...]:
+    """Every node of a source; several tests look at them."""
+    return tuple(ast.walk(ast.parse(source)))
 
 
 @cache

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tests.tidy.repository import ROOT, files, read
+from tests.tidy.repository import ROOT, files, nodes, read
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 ADVISORIES = tomllib.loads((ROOT / "tests/tidy/advisories.toml").read_text())["advisory"]
@@ -71,7 +71,7 @@ def imported() -> dict[str, str]:
     for path in files():
         if not (path.startswith("src/") and path.endswith(".py")):
             continue
-        for node in ast.walk(ast.parse(read(path))):
+        for node in nodes(read(path)):
             if isinstance(node, ast.Import):
                 found |= {alias.name.partition(".")[0]: path for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -9,7 +9,7 @@ from dataclasses import fields
 from fairlane import settings
 from fairlane.model.sandbox import SandboxSettings
 from fairlane.policy.policy import SECTIONS
-from tests.tidy.repository import files, read
+from tests.tidy.repository import files, nodes, read
 
 #: Files that declare settings and policy keys, or turn text into them.
 DECLARING = ("src/fairlane/settings.py", "src/fairlane/model/sandbox.py", "src/fairlane/policy/")
@@ -57,7 +57,7 @@ def unread(sources: Iterable[str], declared: Sections) -> list[str]:
 def _names(source: str) -> tuple[set[str], set[str]]:
     """The attributes that a source reads, and the names that it uses or imports."""
     attributes, names = set(), set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Attribute):
             attributes.add(node.attr)
         elif isinstance(node, ast.Name):

@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 from typing import Any
 
-from tests.tidy.repository import files, read
+from tests.tidy.repository import files, nodes, read
 
 LIMITS: dict[str, Any] = tomllib.loads(read("tests/tidy/limits.toml"))
 RAISED: dict[str, Any] = {entry["path"]: entry for entry in LIMITS.get("raised", [])}
@@ -57,7 +57,7 @@ def test_a_long_function_is_found():
 def long_functions(path: str, source: str) -> list[str]:
     limit = LIMITS["function"]["limit"]
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             if lines > limit:

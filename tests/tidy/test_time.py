@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.tidy.repository import files as repository_files
-from tests.tidy.repository import read
+from tests.tidy.repository import nodes, read
 
 #: Files that read time or wait without `fairlane.clock`, and why.
 ALLOWED = {
@@ -34,7 +34,7 @@ NAMES = {("threading", "Event"), ("asyncio", "sleep"), ("anyio", "sleep")}
 
 def uses(source: str) -> Iterator[str]:
     """How a file reads time or waits."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in MODULES)
         elif isinstance(node, ast.ImportFrom):

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -142,6 +143,7 @@ def quietly(call: Callable[..., object], *arguments: object, **options: object) 
             raise
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(st.lists(STEPS, min_size=2, max_size=25))
 @example([("report", [4], 1), ("end", [2, 4], "environment", 1)])  # its end brings nothing new
