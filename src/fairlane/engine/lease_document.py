@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from fairlane.agents.contract import Agent, agents, argv_of, clean, in_sandbox, starts_alike
@@ -16,6 +16,7 @@ from fairlane.model.project import Project
 from fairlane.model.record import dataclass
 from fairlane.model.task import Attempt, Task, agent_of
 from fairlane.policy.policy import Policy
+from fairlane.settings import Settings
 from fairlane.store.base import Reading
 
 #: The prompt of an agent that resumes its session.
@@ -53,9 +54,27 @@ def lease_documents(
     context: Context, policy: Policy, leases: Sequence[Leased]
 ) -> list[LocalLeaseDocument]:
     """The documents of these leases, with what only a holder on this host may see."""
-    known = agents(context.settings) if leases else {}
-    alike: dict[str, list[str]] = {}  # command lines of agents that start all tasks alike
-    return [_document(context, policy, lease, known, alike) for lease in leases]
+    known = _Agents(context.settings) if leases else None
+    return [_document(context, policy, lease, known) for lease in leases if known is not None]
+
+
+class _Agents:
+    """The agents of some leases, each found once for a project."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._known = settings, agents(settings)
+        self._found: dict[tuple[str, str], Agent | None] = {}
+        #: Command lines of those that start all tasks of a project alike.
+        self.alike: dict[tuple[str, str], list[str]] = {}
+
+    def named(self, name: str, project: str) -> Agent | None:
+        """The agent as it is started in this project; None: it is not known here."""
+        if (name, project) not in self._found:
+            agent = self._known.get(name)
+            if agent is not None and is_confined(self._settings.sandbox_for(name, project)):
+                agent = in_sandbox(agent)
+            self._found[name, project] = agent
+        return self._found[name, project]
 
 
 def public(document: LocalLeaseDocument) -> LeaseDocument:
@@ -70,19 +89,14 @@ def _document(
     context: Context,
     policy: Policy,
     lease: Leased,
-    known: Mapping[str, Agent],
-    alike: dict[str, list[str]],
+    known: _Agents,
 ) -> LocalLeaseDocument:
     task, attempt, project = lease.task, lease.attempt, lease.project
     default = context.settings.agent  # a task of an older store may have no agent and no pool
     name = agent_of(task.agent, project.agent, default, bool(task.command))
-    agent = known.get(name)
-    if agent is not None and is_confined(context.settings.sandbox_for(name, task.project)):
-        agent, name_alike = in_sandbox(agent), f"{name} in a sandbox"
-    else:
-        name_alike = name
+    agent, key = known.named(name, task.project), (name, task.project)
     session = _session(agent, lease)
-    prompt, argv, problem = task.prompt, alike.get(name_alike, []), ""
+    prompt, argv, problem = task.prompt, known.alike.get(key, []), ""
     try:
         prompt = clean(_prompt(context, lease, resumed=session is not None))
         if agent is None:
@@ -90,7 +104,7 @@ def _document(
         elif session is not None or not argv:
             argv = list(argv_of(agent, task, prompt, session))
             if session is None and starts_alike(agent):
-                alike[name_alike] = argv
+                known.alike[key] = argv
     except FairlaneError as error:
         argv, problem = [], error.message
     return {
