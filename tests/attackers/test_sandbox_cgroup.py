@@ -72,6 +72,17 @@ def test_no_group_stays_behind_an_attempt(world: World) -> None:
     assert not is_here(world)
 
 
+def test_groups_that_were_made_in_it_go_with_it(tmp_path: Path) -> None:
+    group = cgroup.Group(str(tmp_path))
+    inner = Path(group.path, "a", "b")
+    inner.mkdir(parents=True)
+    with subprocess.Popen(["sleep", "3600"]) as sleeper:
+        (inner / "cgroup.procs").write_text(str(sleeper.pid))
+        group.end()
+        assert sleeper.wait() == -signal.SIGKILL
+    assert not inner.parents[1].exists()
+
+
 def test_a_task_that_an_agent_starts_is_no_part_of_its_group(world: World) -> None:
     world.settings(f"[sandbox]\n{WIDE}")
     world.policy('capacity.mode = "direct"\nattempt.may_add.command = true\n')

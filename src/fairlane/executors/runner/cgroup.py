@@ -140,7 +140,12 @@ def _is_delegated(path: str) -> bool:
 
 
 def _remove(path: str) -> bool:
+    """Remove a group, and those that were made in it; False: there are processes in it."""
     try:
+        for name in os.listdir(path):
+            below = os.path.join(path, name)
+            if os.path.isdir(below):
+                _remove(below)
         os.rmdir(path)
     except FileNotFoundError:
         return True
