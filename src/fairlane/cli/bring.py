@@ -183,6 +183,7 @@ def imported_text(document: ImportAnswer) -> str:
     parts: tuple[tuple[str, Sequence[ReasonDocument | SkippedDocument]], ...] = (
         ("canceled", document["canceled"]),
         ("waits for its source", document["held"]),
+        ("parked", document["parked"]),
         ("left as it is", document["conflicts"]),
         ("left out", document["skipped"]),
     )

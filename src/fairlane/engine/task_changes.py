@@ -80,6 +80,13 @@ class TaskChanges:
             self._ended.append(after.task)
         return after
 
+    def park(self, task: Task, reason: str) -> None:
+        """Its source parked a task that has not started."""
+        parked = changed(task, status=Status.PARKED, reason=reason, parked_at=self.now)
+        self._saves[task.id] = parked
+        self.note("parked", parked, reason=reason)
+        self._ended.append(parked)
+
     def keep(self, task: Task) -> None:
         """A change that is no happening."""
         self._saves[task.id] = task

@@ -13,7 +13,7 @@ from fairlane.model.amounts import TOKENS_MAX
 from fairlane.model.errors import FairlaneError, Invalid
 from fairlane.model.instant import Instant, Micros
 from fairlane.model.record import dataclass, filled, layout
-from fairlane.model.task import Task
+from fairlane.model.task import Status, Task
 from fairlane.model.values import once
 
 MERGES = ("keep", "merge", "pr")
@@ -59,6 +59,9 @@ class TaskValues(TypedDict, total=False):
     artifacts_missing: tuple[str, ...]
     source_hold: str
     failures: int
+    status: Status
+    parked_at: Instant
+    reason: str
 
 
 def artifact(value: object) -> str:

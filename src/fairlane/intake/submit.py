@@ -81,12 +81,23 @@ def submit(
     except Unfit as unfit:
         raise records.located(unfit.error, places[unfit.task]) from None
     if new:
+        if beside:
+            _put_beside(new, beside, statuses)
         seqs = range(tx.number("seq", len(new)), 1 << 62)
         for (name, values), seq in zip(new.items(), seqs, strict=False):
-            if beside and name in beside:
-                values.update(beside[name])
             batch.new[name] = _placed(values, seq, statuses, policy, now)
     return batch
+
+
+def _put_beside(
+    new: dict[str, TaskValues], beside: Mapping[str, TaskValues], statuses: dict[str, Status]
+) -> None:
+    """Add what sources say; others may need what one of them has parked."""
+    for name, values in beside.items():
+        if name in new:
+            new[name].update(values)
+            if "status" in values:
+                statuses[name] = values["status"]
 
 
 def _read(records: Records, defaults: Mapping[str, object]) -> list[TaskValues]:
@@ -145,19 +156,22 @@ def _chain(drafts: Sequence[TaskValues]) -> None:
 def _placed(
     values: TaskValues, seq: int, statuses: dict[str, Status], policy: Policy, now: Instant
 ) -> Placed:
-    """A new task: ready in its lane since now, or waiting with a code."""
+    """A new task: ready in its lane since it was made, waiting with a code, or parked."""
     values["seq"] = seq
-    values["created_at"] = now
+    since = values["created_at"] = min(values.get("created_at", now), now)
+    if values.get("status") is Status.PARKED:
+        return Placed(fields.new_task(values | {"parked_at": now}))
     for wait in _WAITS:
         if values.get(wait):
             break
     else:
-        values["ready_since"] = now
+        values["ready_since"] = since
         return Placed(fields.new_task(values))
     task = fields.new_task(values)
     code = waits_for(task, statuses, policy, now)
     if not code:
-        return Placed(fields.new_task(values | {"ready_since": now}))
+        since = max(since, task.not_before or since)
+        return Placed(fields.new_task(values | {"ready_since": since}))
     not_before = task.not_before
     return Placed(task, code, not_before if not_before and not_before > now else None)
 

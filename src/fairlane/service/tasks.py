@@ -118,7 +118,8 @@ class Intake:
         warnings = self._unknown_agents(batch)
         pressure = measure(tx, policy, slots_of(context.settings, policy), now)
         if pressure is not None and (batch.new or returning):
-            for task in (*(placed.task for placed in batch.new.values()), *returning.values()):
+            new = (placed.task for placed in batch.new.values())
+            for task in (*filter(_is_queued, new), *returning.values()):
                 warnings[task.id] = pressure.enter(task.kind) or warnings.get(task.id, "")
             too_deep = pressure.too_deep()
             if too_deep:
@@ -181,10 +182,16 @@ def _deferred(why: str) -> AddedAnswer:
     }
 
 
+def _is_queued(task: Task) -> bool:
+    """Not so where its source parked it."""
+    return task.status is Status.QUEUED
+
+
 def _added(
     tx: Writing, policy: Policy, now: Instant, batch: Batch, warnings: Mapping[str, str]
 ) -> AddedAnswer:
-    ready = [placed.task for placed in batch.new.values() if not placed.wait]
+    new = (placed.task for placed in batch.new.values() if not placed.wait)
+    ready = list(filter(_is_queued, new))
     places = positions(tx, policy, now, ready)
     rows: list[AddedDocument] = []
     fresh = set(batch.new)

@@ -277,7 +277,7 @@ class SourceSuite:
 def _waits(found: Iterable[Item], name: str) -> bool:
     item = next(item for item in found if item.id == name)
     over = {each.id for each in found if each.standing is Standing.CLOSED}
-    return bool(item.blocked or set(item.needs) - over)
+    return bool(item.blocked or item.parked or set(item.needs) - over)
 
 
 def _nothing_came_of(answer: Mapping[str, object]) -> bool:

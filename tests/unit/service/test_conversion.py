@@ -211,6 +211,24 @@ def test_cool_workflow_keeps_its_numbers(tmp_path):
     assert operation.show("cool-workflow", str(file))["unknown"] == ["mood"]
 
 
+def test_cool_workflow_of_another_version_is_refused(tmp_path):
+    file = made(tmp_path, "scheduling-policy.json", {"schemaVersion": 2, "maxConcurrent": 9})
+    with pytest.raises(Invalid, match="schemaVersion 2 is not known"):
+        operation.show("cool-workflow", str(file))
+
+
+def test_cool_workflow_with_a_ceiling_of_nothing_says_what_to_do(tmp_path):
+    file = made(tmp_path, "scheduling-policy.json", {"maxConcurrent": 0})
+    assert policy_of("cool-workflow", file).caps["all"] == 0
+    (note, *_) = operation.show("cool-workflow", str(file))["notes"]
+    assert "`fairlane policy set caps.all=1`" in note
+
+
+def test_cool_workflow_without_a_policy_has_its_defaults(tmp_path):
+    made(tmp_path, "registry/queue.json", {"schemaVersion": 1, "entries": []})
+    assert policy_of("cool-workflow", tmp_path) == Policy.preset("fail-closed")
+
+
 def test_cool_workflow_with_its_defaults_is_the_preset():
     assert policy_of("cool-workflow", EXAMPLES / "cool-workflow") == Policy.preset("fail-closed")
 

@@ -102,7 +102,7 @@ def test_a_source_that_cannot_be_asked_changes_nothing_and_is_a_warning(backlog:
     assert status.status(backlog.office.context)["warnings"] == []
 
 
-def test_what_a_source_calls_blocked_waits_until_it_is_free(tmp_path: Path) -> None:
+def test_what_a_source_has_parked_is_parked_until_it_is_free(tmp_path: Path) -> None:
     backlog = Backlog(tmp_path, {"type": "queue.json", "path": "queue.json"})
 
     def has(**more: Any) -> None:
@@ -112,13 +112,12 @@ def test_what_a_source_calls_blocked_waits_until_it_is_free(tmp_path: Path) -> N
 
     has(status="parked", parkedReason="waits for legal")
     row = backlog.row()
-    assert row["held"] == [{"id": "q-1", "reason": "parked: waits for legal"}]
-    (hold,) = explain.why(backlog.office.context, "q-1")["holds"]
-    assert hold["code"] == "source"
-    assert "waits for legal" in hold["reason"]
+    assert row["parked"] == [{"id": "q-1", "reason": "waits for legal"}]
+    assert backlog.statuses() == {"q-1": "parked"}
     has()
     assert names(backlog.row()["changed"]) == ["q-1"]
     assert explain.why(backlog.office.context, "q-1")["holds"] == []
+    assert backlog.statuses() == {"q-1": "queued"}
 
 
 def test_one_source_is_named_by_its_type_or_path(tmp_path: Path) -> None:

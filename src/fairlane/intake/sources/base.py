@@ -57,6 +57,10 @@ class Item:
     where: str = ""  # the file or line, for messages
     failures: int = 0  # attempts that failed before it came here
     also: tuple[str, ...] = ()  # further collections whose names mean it
+    created_at: Instant | None = None  # since when it waits there; None: since it came here
+    parked: str = ""  # why it is parked there until somebody retries it
+    taken_until: Instant | None = None  # when the lease of whoever took it ends
+    unasked: str = ""  # why it comes only when it is asked for by its id
 
 
 @dataclass(frozen=True, slots=True)

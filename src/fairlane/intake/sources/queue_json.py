@@ -1,7 +1,8 @@
 """`queue.json`: the queue of cool-workflow, old fields and new; with write-back.
 
-`pending` and `ready` are open, `leased` and `draining` taken, `drained` and `cancelled` closed. A
-`parked` entry comes in and waits for its source: it is free when it is `pending` there again.
+`pending` and `ready` are open, `drained` and `cancelled` closed. `draining` is taken, and `leased`
+until the lease expires. A `parked` entry becomes a parked task: `retry` brings it back, or the
+source, when the entry is `pending` there again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from fairlane.intake import atomic_write
 from fairlane.intake.files import parse_json, read_text
 from fairlane.intake.sources.base import Found, Item, LeftOut, Standing, Where, WriteBack
 from fairlane.model.errors import Invalid
-from fairlane.model.instant import to_datetime
+from fairlane.model.instant import Instant, parse_instant, to_datetime
 from fairlane.model.values import none_of, whole
 
 SCHEMA_VERSION = 1
@@ -40,14 +41,12 @@ TOLD = {
 }
 ELIGIBLE = ("pending", "ready")
 #: Fields of an entry that are a task's.
-_TAKEN_OVER = frozenset(
-    {"id", "priority", "status", "note", "nextEligibleAt", "schemaVersion", "repo"}
-)
+_TAKEN_OVER = frozenset({"id", "priority", "status", "note", "nextEligibleAt", "schemaVersion"})
 WHAT = "a queue.json of cool-workflow"
 
 
 def read(where: Where) -> Found:
-    """Every entry, in the order of the file."""
+    """Every entry, the one that waits longest first; of equal ones the smaller id."""
     if where.text is None and where.path is None:
         raise Invalid("there is nothing to read", f"Give {WHAT}.", code="unreadable")
     text = where.text if where.path is None else read_text(where.path, WHAT)
@@ -60,6 +59,7 @@ def read(where: Where) -> Found:
         except Invalid as error:
             name = str(entry.get("id") or place) if isinstance(entry, dict) else place
             left_out.append(LeftOut(name, error.message, place, bad=True, sure=name != place))
+    items.sort(key=lambda item: (item.created_at is None, item.created_at or 0, item.id))
     return Found(tuple(items), left_out=tuple(left_out))
 
 
@@ -110,6 +110,9 @@ def _named(entry: object) -> TypeGuard[dict[str, object]]:
 def _item(entry: object, place: str) -> Item:
     if not _named(entry):
         raise Invalid("an entry without an id")
+    version = entry.get("schemaVersion", SCHEMA_VERSION)
+    if version != SCHEMA_VERSION:
+        raise Invalid(f"schemaVersion {version!r} is not known")
     status = entry.get("status", "pending")
     standing = STANDING.get(status) if isinstance(status, str) else None
     if standing is None:
@@ -118,16 +121,31 @@ def _item(entry: object, place: str) -> Item:
         attempts = whole(0)(entry.get("attempts", 0))
     except Invalid as error:
         raise error.within("attempts") from None
-    reason = entry.get("parkedReason")
+    until = _moment(entry, "leaseExpiresAt") if status == "leased" else None
     return Item(
         str(entry["id"]),
         _record(entry),
         standing,
-        blocked=f"parked{f': {reason}' if reason else ''}" if status == "parked" else "",
-        why=f"it is {status}" if standing is not Standing.OPEN else "",
+        why=_why(str(status), entry) if standing is not Standing.OPEN else "",
         where=place,
         failures=attempts,
+        created_at=_moment(entry, "enqueuedAt"),
+        parked=str(entry.get("parkedReason") or "parked there") if status == "parked" else "",
+        taken_until=until,
     )
+
+
+def _why(status: str, entry: Mapping[str, object]) -> str:
+    until = entry.get("leaseExpiresAt") if status == "leased" else None
+    return f"it is {status} until {until}" if until else f"it is {status}"
+
+
+def _moment(entry: Mapping[str, object], key: str) -> Instant | None:
+    value = entry.get(key)
+    try:
+        return None if value is None else parse_instant(str(value))
+    except Invalid as error:
+        raise error.within(key) from None
 
 
 def _record(entry: Mapping[str, object]) -> dict[str, object]:
@@ -140,8 +158,6 @@ def _record(entry: Mapping[str, object]) -> dict[str, object]:
     meta = {key: value for key, value in entry.items() if key not in _TAKEN_OVER}
     for counted in ("attempts", "leaseId", "leaseExpiresAt", "parkedReason", "drainedAt"):
         meta.pop(counted, None)
-    if entry.get("repo"):
-        meta["repo"] = entry["repo"]
     return {
         "title": str(what),
         "prompt": prompt,

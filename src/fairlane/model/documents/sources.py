@@ -55,6 +55,7 @@ class ImportAnswer(Answer, ImportNumber):
     unchanged: list[str]
     canceled: list[ReasonDocument]
     held: list[ReasonDocument]
+    parked: list[ReasonDocument]
     skipped: list[SkippedDocument]
     conflicts: list[ReasonDocument]
     groups: list[str]

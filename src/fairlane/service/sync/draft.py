@@ -90,7 +90,12 @@ class Draft:
 
     def beside(self) -> TaskValues:
         """What only a source can say of a new task."""
-        return {"source_hold": self.hold, "failures": self.item.failures}
+        values: TaskValues = {"source_hold": self.hold, "failures": self.item.failures}
+        if self.item.created_at is not None:
+            values["created_at"] = self.item.created_at
+        if self.item.parked:
+            values |= {"status": Status.PARKED, "reason": self.item.parked}
+        return values
 
 
 def draft_of(item: Item, names: Mapping[str, str], source: str, groups: Mapping[str, str]) -> Draft:

@@ -17,7 +17,7 @@ from fairlane.model.names import SCHEMA
 from fairlane.model.record import changed
 from fairlane.model.task import Status, Task
 from fairlane.model.values import check_name
-from fairlane.service.sync import mapping
+from fairlane.service.sync import mapping, parking, write_back
 from fairlane.service.sync.close import CLOSED_IN, cancel, in_doubt, let_go, over
 from fairlane.service.sync.draft import (
     Draft,
@@ -85,7 +85,7 @@ class _Turn(Intake):
     ) -> None:
         super().__init__(context, tx, options.force)
         self.source, self.where, self.options = source, where, options
-        self.content = once(content)
+        self.content = parking.with_expired(once(content), self.policy, self.now)
         self.task_changes = TaskChanges(tx, self.policy, self.now, context.actor)
         self.key = mapping.source_key(source, where)
         self.entries: dict[str, mapping.Entry] = mapping.entries(tx, self.key)
@@ -101,6 +101,7 @@ class _Turn(Intake):
             "unchanged": [],
             "canceled": [],
             "held": [],
+            "parked": [],
             "skipped": [],
             "conflicts": [],
             "groups": [],
@@ -248,12 +249,14 @@ class _Turn(Intake):
         self.answer["groups"] = [group.name for group in self.router.new_groups]
         self.router.new_groups.clear()
         for name, draft in new.items():
-            self.entries[draft.item.id] = {
-                "task": name,
-                "fields": mapping.digests(draft.values),
-                "failures": draft.item.failures,
-            }
+            self.entries[draft.item.id] = mapping.entry_of(draft.item, name, draft.values)
+        for name in back:
+            self.entries[drafts[name].item.id].pop("parked", None)
         self.tasks |= self.tx.tasks([*new, *back])
+        for name, draft in new.items():
+            if draft.item.parked:
+                write_back.note_told(self.tx, self.key, draft.item.id, self.tasks[name])
+                self.answer["parked"].append({"id": name, "reason": draft.item.parked})
         for task in (self.tasks[name] for name in drafts if name in new or name in back):
             self.answer["created"].append(
                 {"id": task.id, "project": task.project, "group": task.group}
@@ -265,9 +268,10 @@ class _Turn(Intake):
 
     def _follow(self, draft: Draft) -> None:
         """A task that is known: what the source changed is changed, if nothing has started."""
-        entry, task = self.entries[draft.item.id], self.tasks[draft.task]
+        entry = self.entries[draft.item.id]
         entry.pop("away", None)
-        if not mapping.untouched(task):
+        task = self._parked_or_freed(draft, entry)
+        if not mapping.untouched(task) or task.status is Status.PARKED:
             self._leave(draft, entry, task)
             return
         merged = mapping.Merge(said=entry["fields"])
@@ -285,17 +289,33 @@ class _Turn(Intake):
             clashes = ", ".join(merged.clashes)
             self._clash(task.id, f"{clashes} changed here and in {self.source}; ours stays")
         if fields and not draft.returns:
-            self.answer["changed"].append({"id": task.id, "fields": fields})
+            self._note_changed(task.id, fields)
         elif not (fields or merged.clashes or draft.follows or draft.returns):
             self.answer["unchanged"].append(task.id)
+
+    def _parked_or_freed(self, draft: Draft, entry: mapping.Entry) -> Task:
+        """The task as it is after its source has parked it, or taken it back."""
+        task = self.tasks[draft.task]
+        if parking.follow(self.task_changes, entry, draft.item, task):
+            self.task_changes.close()
+            task = self.tasks[task.id] = self.tx.tasks([task.id])[task.id]
+            self._note_changed(task.id, ["status"])
+        return task
+
+    def _note_changed(self, task: str, fields: list[str]) -> None:
+        rows = self.answer["changed"]
+        if rows and rows[-1]["id"] == task:
+            rows[-1]["fields"] += fields
+        else:
+            rows.append({"id": task, "fields": fields})
 
     def _leave(self, draft: Draft, entry: mapping.Entry, task: Task) -> None:
         """What has started, or is over, stays as it is."""
         said = ", ".join(mapping.changes(entry["fields"], draft.values))
-        if said:
+        if said and task.attempts:
             reason = f"{said} changed in {self.source}, but it has started (it is {task.status})"
             self._clash(task.id, reason)
-        else:
+        elif not draft.follows:
             self.answer["unchanged"].append(task.id)
 
     def _rewrite(

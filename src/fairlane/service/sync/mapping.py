@@ -9,7 +9,7 @@ from typing import NotRequired, TypedDict
 
 from fairlane.intake import fields
 from fairlane.intake.routing import Router
-from fairlane.intake.sources.base import Where
+from fairlane.intake.sources.base import Item, Where
 from fairlane.model.record import canonical, digest, encode
 from fairlane.model.task import Status, Task
 from fairlane.store.base import Reading, Writing
@@ -26,6 +26,7 @@ class Entry(TypedDict):
     failures: int  # those that the source counted
     away: NotRequired[str]  # why its task was canceled (`closed`, `undone`): it may return
     forced: NotRequired[bool]  # it was wanted though somebody works on it
+    parked: NotRequired[str]  # why its source had parked it when it was asked last
 
 
 class Import(TypedDict):
@@ -56,6 +57,14 @@ def entries(reading: Reading, key: str) -> dict[str, Entry]:
     """Everything that is remembered of a source."""
     known: dict[str, Entry] | None = reading.value(f"source:{key}")
     return known or {}
+
+
+def entry_of(item: Item, task: str, values: Mapping[str, object]) -> Entry:
+    """What is remembered of an item that has just become a task."""
+    entry: Entry = {"task": task, "fields": digests(values), "failures": item.failures}
+    if item.parked:
+        entry["parked"] = item.parked
+    return entry
 
 
 def remember(tx: Writing, key: str, known: dict[str, Entry]) -> None:
@@ -100,8 +109,8 @@ def digests(values: Mapping[str, object]) -> dict[str, str]:
 
 
 def untouched(task: Task) -> bool:
-    """Whether nothing has been done for it yet."""
-    return task.status is Status.QUEUED and task.attempts == 0
+    """Whether nothing has been done for it yet; it may have come in parked."""
+    return task.status in (Status.QUEUED, Status.PARKED) and task.attempts == 0
 
 
 def changes(before: Mapping[str, str], values: Mapping[str, object]) -> Iterator[str]:

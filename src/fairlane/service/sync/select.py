@@ -27,6 +27,9 @@ def choose(
     for item in items.values():
         entry = entries.get(item.id)
         known = entry is not None and "away" not in entry
+        if item.unasked and not (ids or known):
+            left_out.append(LeftOut(item.id, item.unasked, item.where))
+            continue
         if item.standing is Standing.OPEN or (item.standing is Standing.TAKEN and (known or force)):
             chosen.append(item)
         else:

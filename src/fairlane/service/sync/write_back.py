@@ -22,7 +22,7 @@ from fairlane.model.errors import FairlaneError, Refused, TryLater
 from fairlane.model.instant import Instant
 from fairlane.model.task import Status, Task
 from fairlane.service.sync.mapping import live_entries, source_key
-from fairlane.store.base import Reading
+from fairlane.store.base import Reading, Writing
 
 #: How many items are written in one batch; a crash leaves at most one batch to repeat.
 BATCH = 1000
@@ -94,6 +94,11 @@ def _news(
                 task.reason,
                 _facts(task) | {"told": last[0] if last else None},
             )
+
+
+def note_told(tx: Writing, key: str, item: str, task: Task) -> None:
+    """A task is as its source has it already: only what changes from now on is news."""
+    tx.put_value(f"told:{key}:{item}", _mark(task))
 
 
 def _since(task: Task) -> Instant | None:

@@ -65,20 +65,56 @@ def test_a_new_entry_keeps_its_count_and_its_wait(file):
 
 
 @pytest.mark.parametrize(
-    ("status", "standing", "blocked"),
+    ("status", "standing", "parked"),
     [
         ("ready", Standing.OPEN, ""),
-        ("parked", Standing.OPEN, "parked: exit 1"),
+        ("parked", Standing.OPEN, "exit 1"),
         ("leased", Standing.TAKEN, ""),
         ("draining", Standing.TAKEN, ""),
         ("drained", Standing.CLOSED, ""),
         ("cancelled", Standing.CLOSED, ""),
     ],
 )
-def test_what_a_status_means(file, status, standing, blocked):
+def test_what_a_status_means(file, status, standing, parked):
     put(file, OLD | {"status": status, "parkedReason": "exit 1"})
     (item,) = queue_json.read(Where(file)).items
-    assert (item.standing, item.blocked) == (standing, blocked)
+    assert (item.standing, item.parked) == (standing, parked)
+
+
+def test_entries_come_in_the_order_of_the_queue(file):
+    early, late = "2026-01-30T10:00:00Z", "2026-01-30T10:00:00.500Z"  # as text it is before it
+    put(
+        file,
+        OLD | {"id": "q-3", "enqueuedAt": late},
+        OLD | {"id": "q-2", "enqueuedAt": early},
+        OLD | {"id": "q-1", "enqueuedAt": early},
+    )
+    items = queue_json.read(Where(file)).items
+    assert [(item.id, item.created_at) for item in items] == [
+        ("q-1", parse_instant(early)), ("q-2", parse_instant(early)), ("q-3", parse_instant(late)),
+    ]  # fmt: skip
+
+
+def test_a_lease_ends_when_it_expires(file):
+    put(file, OLD | {"status": "leased", "leaseExpiresAt": "2026-01-30T12:00:00.000Z"})
+    (item,) = queue_json.read(Where(file)).items
+    assert item.taken_until == NOON
+    assert item.why == "it is leased until 2026-01-30T12:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"schemaVersion": 2}, "schemaVersion 2 is not known"),
+        ({"enqueuedAt": "yesterday"}, "enqueuedAt: not a time: 'yesterday'"),
+    ],
+)
+def test_an_entry_of_another_shape_is_left_out_by_name(file, wrong, message):
+    put(file, OLD | wrong, OLD | {"id": "q-2"})
+    found = queue_json.read(Where(file))
+    assert [item.id for item in found.items] == ["q-2"]
+    assert [(each.id, each.bad, each.sure) for each in found.left_out] == [("q-1", True, True)]
+    assert message in found.left_out[0].reason
 
 
 def test_bad_entries_are_named(file):

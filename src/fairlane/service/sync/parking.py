@@ -1,0 +1,57 @@
+"""Items that their source has parked, and leases there that have expired."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fairlane.engine.task_changes import TaskChanges
+from fairlane.intake.sources.base import Found, Item, Standing
+from fairlane.lifecycle.backoff import attempts_max
+from fairlane.model.event import Happening
+from fairlane.model.instant import Instant
+from fairlane.model.record import changed
+from fairlane.model.task import Status, Task
+from fairlane.policy.policy import Policy
+from fairlane.service.sync.mapping import Entry
+
+EXPIRED = "its lease expired"
+
+
+def with_expired(content: Found, policy: Policy, now: Instant) -> Found:
+    """The same; an item whose lease has expired is open again, with one failed attempt more."""
+    if all(item.taken_until is None for item in content.items):
+        return content
+    most = attempts_max(None, policy)
+    return replace(content, items=tuple(_as_of(item, most, now) for item in content.items))
+
+
+def _as_of(item: Item, most: int, now: Instant) -> Item:
+    if item.standing is not Standing.TAKEN or item.taken_until is None or item.taken_until > now:
+        return item
+    failures = item.failures + 1
+    reason = f"{EXPIRED} (attempt {failures} of {most})" if failures >= most else ""
+    return replace(item, standing=Standing.OPEN, why="", failures=failures, parked=reason)
+
+
+def follow(changes: TaskChanges, entry: Entry, item: Item, task: Task) -> bool:
+    """Park or free a task as its source did since it was asked last; whether anything changed.
+
+    What somebody retried here stays queued, though its source still calls it parked.
+    """
+    before, now = entry.get("parked", ""), item.parked
+    if before == now:
+        return False
+    if now:
+        entry["parked"] = now
+    else:
+        del entry["parked"]
+    if now and task.status is Status.QUEUED:
+        changes.park(task, now)
+    elif task.status is Status.PARKED and task.reason == before:
+        if now:
+            changes.keep(changed(task, reason=now))
+        else:
+            changes.happen(task, Happening.RETRY)
+    else:
+        return False
+    return True
