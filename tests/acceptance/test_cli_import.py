@@ -99,12 +99,27 @@ def test_exit_codes_say_what_happened(home, tasks, tmp_path):
         in home.error("import", "jsonl", tasks, "--write-back")["message"]
     )
     assert home.error("undo")["code"] == "unknown_import"
-    home.policy("balanced", "caps.all=1", "backpressure.soft=0", "backpressure.hard=0")
-    assert home.error("import", "jsonl", tasks, code=75)["code"] == "deferred"
+    home.policy("balanced", "caps.all=0", "backpressure.soft=0", "backpressure.hard=0")
+    error = home.error("import", "jsonl", tasks, code=75)
+    assert (error["code"], error["message"]) == (
+        "deferred",
+        "deferred: the queue is full (hard limit 0)",
+    )
     with tasks.open("a") as more:
         more.write("{bad\n")
     assert home.error("import", "jsonl", tasks, "--strict", code=2)["code"] == "bad_records"
     assert home.tasks() == {}
+
+
+def test_what_there_is_no_room_for_is_named_and_comes_in_later(home, tasks):
+    home.policy("balanced", "caps.all=1", "backpressure.soft=0", "backpressure.hard=0")
+    said = home.run("import", "jsonl", tasks)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith(f"jsonl {tasks}: 1 task created, 1 left out, 1 deferred\n")
+    assert "  deferred: web-2 (the queue is full (hard limit 0))\n" in said.out
+    home.ask("complete", home.lease()["web-1"])
+    answer = home.ask("import", "jsonl", tasks)
+    assert ([row["id"] for row in answer["created"]], answer["deferred"]) == (["web-2"], [])
 
 
 def test_an_old_queue_file_imports_and_plans_and_stays_as_it_is(home, tmp_path):

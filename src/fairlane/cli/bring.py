@@ -185,6 +185,7 @@ def imported_text(document: ImportAnswer) -> str:
         ("waits for its source", document["held"]),
         ("parked", document["parked"]),
         ("left as it is", document["conflicts"]),
+        ("deferred", document["deferred"]),
         ("left out", document["skipped"]),
     )
     for heading, rows in parts:
@@ -221,6 +222,7 @@ def _counts(document: ImportAnswer) -> str:
         "unchanged": len(document["unchanged"]),
         "left out": len(document["skipped"]),
         "in conflict": len(document["conflicts"]),
+        "deferred": len(document["deferred"]),
     }
     parts += [f"{number} {word}" for word, number in counts.items() if number]
     if not document["created"] and len(parts) == 1:

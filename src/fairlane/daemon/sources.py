@@ -101,6 +101,7 @@ class SourceState:
     rests_until: float = 0.0  # it is not read again before
     discarded: int = 0
     settled: Found | None = None  # what it had when all of it was followed
+    deferred: Found | None = None  # what it had when the queue had no room for all of it
     job: SourceJob | None = None
     news: set[str] | None = field(default_factory=set)  # tasks to tell of; None: look at all
     tell_due: float = 0.0
@@ -176,6 +177,7 @@ class Sources:
                 changed |= self._take(state, state.job)
             elif state.job is not None:
                 self._give_up_late(state, state.job)
+        changed |= self._bring_deferred()
         self._start_due()
         return changed
 
@@ -307,15 +309,35 @@ class Sources:
         if state.settled is not None and job.result == state.settled:
             return False  # nothing new: there is nothing to follow
         state.settled = None
+        if job.error is not None:
+            self._failed(state, job.error)
+            return False
+        assert isinstance(job.result, Found)
+        return self._follow(state, job.result)
+
+    def _bring_deferred(self) -> bool:
+        """Follow sources again that had more than fitted into the queue, if there is room now."""
+        changed = False
+        for state in self._states:
+            fresh = state.touched_at is None and not state.reading
+            if state.deferred is not None and fresh and self._has_room():
+                changed |= self._follow(state, state.deferred)
+        return changed
+
+    def _has_room(self) -> bool:
+        with suppress(FairlaneError):  # a busy store, or a broken policy: look again later
+            return syncing.has_room(self._context)
+        return False
+
+    def _follow(self, state: SourceState, content: Found) -> bool:
         try:
-            if job.error is not None:
-                raise job.error
-            assert isinstance(job.result, Found)
-            row = syncing.follow(self._context, state.source, job.result)
+            row = syncing.follow(self._context, state.source, content)
         except Exception as error:  # what a source says must not end the daemon
             self._failed(state, syncing.explained(error))
             return False
-        state.settled = None if row["conflicts"] or row["skipped"] else job.result
+        state.deferred = content if row["deferred"] else None
+        odd = row["conflicts"] or row["skipped"] or row["deferred"]
+        state.settled = None if odd else content
         self._tell_conflicts(state, row["conflicts"])
         if state.complaints.pop(_READ, None):
             self._say(f"source {state.source.name} works again")
@@ -345,7 +367,7 @@ class Sources:
         state.clashes = texts
 
     def _failed(self, state: SourceState, error: FairlaneError) -> None:
-        state.settled = None
+        state.settled = state.deferred = None
         if self._keep:
             state.due = min(state.due, self._clock.monotonic() + state.every)
         self._complain(state, _READ, f"cannot be asked: {error.message}")

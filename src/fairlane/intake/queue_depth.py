@@ -33,6 +33,13 @@ class Pressure:
         """Queued tasks of every sort, less the room that is free now."""
         return 0 if self.room is None else max(0, self.by_kind.total() - self.room)
 
+    @property
+    def left(self) -> int | None:
+        """How many more may enter before the hard limit; None: any number."""
+        if self.hard is None or self.room is None:
+            return None
+        return max(0, self.hard + self.room - self.by_kind.total())
+
     def enter(self, kind: str) -> str:
         """One more; the warning that it deserves, if any."""
         self.by_kind[kind] += 1
@@ -45,6 +52,10 @@ class Pressure:
         if self.hard is None or self.depth <= self.hard:
             return ""
         return f"the queue would be {self.depth} deep (hard limit {self.hard}): {self.told()}"
+
+    def full(self) -> str:
+        """Why no more may enter."""
+        return f"the queue is full (hard limit {self.hard})"
 
     def told(self) -> str:
         """The depth by kind, in words."""

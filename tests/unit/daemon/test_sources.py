@@ -21,6 +21,7 @@ from fairlane.intake.sources.base import Found, Where, WriteBack
 from fairlane.model.errors import Refused
 from fairlane.service import tasks
 from fairlane.service.reports import listing
+from fairlane.service.reports.status import status
 from fairlane.service.sync import write_back
 from fairlane.store.sqlite.store import SqliteStore
 from tests.unit.contexts import TestContext
@@ -122,6 +123,35 @@ def test_what_has_nothing_new_is_not_followed_again(
     keeper.sources.begin()
     keeper.until(lambda: asked.exists() and len(asked.read_text().split()) >= 4)
     assert keeper.applied == 1
+
+
+def comes(keeper: Keeper, task: str) -> bool:
+    return keeper.ids()[-1] == task
+
+
+def test_what_is_deferred_comes_in_as_there_is_room(
+    keep: Callable[..., Keeper], tmp_path: Path
+) -> None:
+    file = tmp_path / "tasks.jsonl"
+    file.write_text("".join(json.dumps(LINE | {"id": name}) + "\n" for name in "abcde"))
+    keeper = keep(type="jsonl", path=str(file), every="1h")
+    keeper.office.policy("caps.all = 1\nbackpressure.soft = 1\nbackpressure.hard = 2\n")
+    keeper.sources.begin()
+    keeper.until(lambda: keeper.ids() == ["a", "b", "c"])
+    status_says = "2 deferred until the queue has room"
+    assert any(status_says in row["message"] for row in status(keeper.office.context)["warnings"])
+    for last in "de":
+        (lease,) = keeper.office.lease()
+        keeper.turn()
+        applied = keeper.applied
+        keeper.turn()
+        assert keeper.applied == applied  # no room: nothing is looked at again
+        keeper.office.finish(lease["lease"])
+        keeper.until(partial(comes, keeper, last))
+    keeper.turn()
+    assert not any(
+        "deferred" in row["message"] for row in status(keeper.office.context)["warnings"]
+    )
 
 
 def test_a_file_that_is_being_written_is_read_when_it_is_left_alone(

@@ -383,13 +383,68 @@ def test_bad_records_are_skipped_or_refuse_all(office):
     assert [row["where"] for row in answer["skipped"]] == ["list:4", "list:b", "list:c"]
 
 
-def test_a_queue_that_is_too_deep_defers_all(office):
-    office.policy("caps.all = 1\n[backpressure]\nsoft = 1\nhard = 2\n")
-    with pytest.raises(TryLater, match="deferred: the queue would be 3 deep") as refusal:
-        bring(office, *(item(name) for name in "abcd"))
+def deferred(answer: dict[str, Any]) -> list[str]:
+    assert {row["reason"] for row in answer["deferred"]} <= {"the queue is full (hard limit 2)"}
+    return [row["id"] for row in answer["deferred"]]
+
+
+def finish_next(office: TestContext) -> None:
+    (lease,) = office.lease()
+    office.finish(lease["lease"])
+
+
+NARROW = "caps.all = 1\n[backpressure]\nsoft = 1\nhard = 2\n"  # one starts, two may wait
+
+
+def test_a_full_queue_defers_item_by_item_and_goes_on_when_there_is_room(office):
+    office.policy(NARROW)
+    items = [item(name) for name in "abcdef"]
+    answer = bring(office, *items)
+    assert (created(answer), deferred(answer)) == (["a", "b", "c"], ["d", "e", "f"])
+    with pytest.raises(TryLater, match="deferred: the queue is full") as refusal:
+        bring(office, *items)
     assert (refusal.value.exit_code, refusal.value.error_code) == (75, "deferred")
-    assert office.count() == 0
-    assert created(bring(office, item("a"), item("b"))) == ["a", "b"]
+    answer = bring(office, *items, sync=True)
+    assert (created(answer), deferred(answer)) == ([], ["d", "e", "f"])
+    assert answer["unchanged"] == ["a", "b", "c"]
+    finish_next(office)
+    answer = bring(office, *items, sync=True)
+    assert (created(answer), deferred(answer)) == (["d"], ["e", "f"])
+
+
+def test_what_others_need_enters_first_and_what_is_urgent(office):
+    office.policy(NARROW)
+    items = [item("a", "c"), item("b", "a"), item("c"), item("d", priority=1)]
+    answer = bring(office, *items)
+    assert (created(answer), deferred(answer)) == (["a", "c", "d"], ["b"])
+    finish_next(office)
+    answer = bring(office, *items)
+    assert (created(answer), deferred(answer)) == (["b"], [])
+    assert task(office, "b").needs == ("a",)
+
+
+def test_a_known_task_waits_for_an_item_that_is_deferred(office):
+    office.policy(NARROW)
+    bring(office, item("a"), item("b"), item("c"))
+    answer = bring(office, item("a", "d"), item("b"), item("c"), item("d"))
+    assert deferred(answer) == ["d"]
+    assert task(office, "a").source_hold == "needs d, which is not imported"
+    finish_next(office)
+    bring(office, item("a", "d"), item("b"), item("c"), item("d"))
+    assert (task(office, "a").source_hold, task(office, "a").needs) == ("", ("d",))
+
+
+def test_one_that_returns_waits_for_room_too(office):
+    office.policy(NARROW)
+    bring(office, item("a"), item("b"), item("c"))
+    bring(office, item("b"), item("c"), sync=True)
+    bring(office, item("b"), item("c"), item("d"))
+    answer = bring(office, item("a"), item("b"), item("c"), item("d"), sync=True)
+    assert deferred(answer) == ["a"]
+    assert task(office, "a").status == "canceled"
+    finish_next(office)
+    answer = bring(office, item("a"), item("b"), item("c"), item("d"), sync=True)
+    assert (created(answer), task(office, "a").status) == (["a"], "queued")
 
 
 def test_events_say_where_a_task_came_from(office):

@@ -45,8 +45,9 @@ ImportNumber = TypedDict(
 
 @final
 class ImportAnswer(Answer, ImportNumber):
-    """What an import did; the ids are those of tasks, of what is skipped the source's.
+    """What an import did; the ids are those of tasks, of what is skipped or deferred the source's.
 
+    `deferred`: what the queue has no room for now; importing again brings it in.
     `written` and `untold` are there where results are written back.
     """
 
@@ -58,6 +59,7 @@ class ImportAnswer(Answer, ImportNumber):
     parked: list[ReasonDocument]
     skipped: list[SkippedDocument]
     conflicts: list[ReasonDocument]
+    deferred: list[ReasonDocument]
     groups: list[str]
     notes: list[str]
     written: NotRequired[list[str]]

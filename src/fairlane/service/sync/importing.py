@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from fairlane.engine.context import Context
+from fairlane.engine.context import Context, slots_of
 from fairlane.engine.task_changes import TaskChanges
 from fairlane.intake.fields import Records, defaults
+from fairlane.intake.queue_depth import measure
 from fairlane.intake.sources import source_named
 from fairlane.intake.sources.base import Found, Item, LeftOut, Standing, Where
 from fairlane.model.documents import sources
@@ -18,6 +19,7 @@ from fairlane.model.record import changed
 from fairlane.model.task import Status, Task
 from fairlane.model.values import check_name
 from fairlane.service.sync import mapping, parking, write_back
+from fairlane.service.sync.admit import latecomers
 from fairlane.service.sync.close import CLOSED_IN, cancel, in_doubt, let_go, over
 from fairlane.service.sync.draft import (
     Draft,
@@ -65,10 +67,19 @@ def apply(
     with suppress(RollBack), context.store.write() as tx:
         turn = _Turn(context, tx, source, where, content, options)
         document = turn.carry_out()
+        if not options.sync:
+            _refuse_deferred(document)
         if options.dry_run:
             document["dry_run"], document["import"] = True, None
             raise RollBack
     return document
+
+
+def _refuse_deferred(answer: sources.ImportAnswer) -> None:
+    """An import that comes to nothing because the queue is full is refused for now."""
+    if answer["deferred"] and not (answer["created"] or answer["changed"]):
+        hint = "Nothing was imported: come later, or raise backpressure.hard."
+        raise TryLater(f"deferred: {answer['deferred'][0]['reason']}", hint, "deferred")
 
 
 class _Turn(Intake):
@@ -104,6 +115,7 @@ class _Turn(Intake):
             "parked": [],
             "skipped": [],
             "conflicts": [],
+            "deferred": [],
             "groups": [],
             "notes": list(self.content.notes),
         }
@@ -128,6 +140,7 @@ class _Turn(Intake):
         for draft, reason in connect(kin, drafts):
             self.skip(draft.item, reason)
         self._refuse_bad()
+        self._defer(kin, drafts)
         new = {name: draft for name, draft in drafts.items() if self._is_new(draft)}
         back = [name for name, draft in drafts.items() if draft.returns]
         self._enter(drafts, new, back)
@@ -231,10 +244,24 @@ class _Turn(Intake):
         self.task_changes.close()
         self.tasks |= self.tx.tasks(self.tasks)
 
+    def _defer(self, kin: Kin, drafts: dict[str, Draft]) -> None:
+        """Leave out what the queue has no room for; what needs one of those is held by name."""
+        pressure = measure(
+            self.tx, self.policy, slots_of(self.context.settings, self.policy), self.now
+        )
+        coming = [draft for draft in drafts.values() if draft.returns or self._is_new(draft)]
+        late = latecomers(coming, pressure.left, self.policy) if pressure else []
+        if pressure is None or not late:
+            return
+        for draft in late:
+            del drafts[draft.task]
+            self.answer["deferred"].append({"id": draft.item.id, "reason": pressure.full()})
+        connect(kin, drafts)
+
     def _enter(
         self, drafts: Mapping[str, Draft], new: Mapping[str, Draft], back: list[str]
     ) -> None:
-        """Add new tasks and those that return: all of them or, if the queue is too deep, none."""
+        """Add new tasks and those that return: there is room for all of them."""
         joining = [draft for draft in drafts.values() if not self._started(draft)]
         make_groups(self.router, self.content, joining, self.options.group)
         places = [draft.item.where or draft.item.id for draft in new.values()]
@@ -243,9 +270,7 @@ class _Turn(Intake):
         batch = self.submit(records, beside=beside)
         batch.known.update({name: self.tasks[name].status for name in back})
         done = self.enter(batch, True, {"source": self.source})
-        if done["deferred"]:
-            hint = done["hint"].replace("added", "imported").replace("add fewer", "import fewer")
-            raise TryLater(done["message"], hint, code="deferred")
+        assert not done["deferred"]
         self.answer["groups"] = [group.name for group in self.router.new_groups]
         self.router.new_groups.clear()
         for name, draft in new.items():

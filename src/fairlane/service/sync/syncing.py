@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
-from fairlane.engine.context import Context
+from fairlane.engine.context import Context, slots_of
 from fairlane.intake import files
+from fairlane.intake.queue_depth import measure
 from fairlane.intake.sources import source_named
 from fairlane.intake.sources.base import Found, Where
 from fairlane.model.documents import admin, sources
@@ -106,6 +107,14 @@ def follow(
     return row
 
 
+def has_room(context: Context) -> bool:
+    """Whether the queue takes one more item of a source."""
+    policy = context.policy()
+    with context.store.read() as reading:
+        pressure = measure(reading, policy, slots_of(context.settings, policy), context.now())
+    return pressure is None or pressure.left is None or pressure.left > 0
+
+
 def failed(
     context: Context, source: Configured, error: FairlaneError, dry_run: bool = False
 ) -> sources.FailedSourceDocument:
@@ -138,6 +147,9 @@ def warnings(context: Context, reading: Reading) -> list[str]:
             text = f"source {source.name} cannot be asked: {last['error']['message']}"
             texts.append(f"{text} ({show_instant(last['at'])})")
         texts += [clash(source, conflict) for conflict in last["conflicts"]] if last else []
+        if last and last["counts"].get("deferred"):
+            waiting = last["counts"]["deferred"]
+            texts.append(f"source {source.name}: {waiting} deferred until the queue has room")
     return texts
 
 
