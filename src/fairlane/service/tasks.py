@@ -117,9 +117,10 @@ class Intake:
         returning = tx.tasks(ended) if ended else {}
         warnings = self._unknown_agents(batch)
         pressure = measure(tx, policy, slots_of(context.settings, policy), now)
-        if pressure is not None and (batch.new or returning):
-            new = (placed.task for placed in batch.new.values())
-            for task in (*filter(_is_queued, new), *returning.values()):
+        new = (placed.task for placed in batch.new.values())
+        entering = [*filter(_is_queued, new), *returning.values()]
+        if pressure is not None and entering:
+            for task in entering:
                 warnings[task.id] = pressure.enter(task.kind) or warnings.get(task.id, "")
             too_deep = pressure.too_deep()
             if too_deep:

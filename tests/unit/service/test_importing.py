@@ -434,6 +434,21 @@ def test_a_known_task_waits_for_an_item_that_is_deferred(office):
     assert (task(office, "a").source_hold, task(office, "a").needs) == ("", ("d",))
 
 
+def test_what_its_source_parked_needs_no_room(office):
+    office.policy(NARROW)
+    bring(office, item("a"), item("b"), item("c"))
+    office.policy(NARROW.replace("soft = 1\nhard = 2", "soft = 0\nhard = 0"))
+    parked = replace(item("p"), parked="broken there")
+    child = replace(item("q", parent="d"), parked="broken too")
+    answer = bring(office, item("a"), item("b"), item("c"), item("d"), parked, child)
+    assert (created(answer), task(office, "p").status) == (["p"], "parked")
+    reasons = {row["id"]: row["reason"] for row in answer["deferred"]}
+    assert reasons == {
+        "d": "the queue is full (hard limit 0)",
+        "q": "its parent 'd' is not known",
+    }
+
+
 def test_one_that_returns_waits_for_room_too(office):
     office.policy(NARROW)
     bring(office, item("a"), item("b"), item("c"))

@@ -13,12 +13,11 @@ from fairlane.intake.queue_depth import measure
 from fairlane.intake.sources import source_named
 from fairlane.intake.sources.base import Found, Item, LeftOut, Standing, Where
 from fairlane.model.documents import sources
-from fairlane.model.errors import FairlaneError, TryLater
-from fairlane.model.names import SCHEMA
+from fairlane.model.errors import FairlaneError
 from fairlane.model.record import changed
 from fairlane.model.task import Status, Task
 from fairlane.model.values import check_name
-from fairlane.service.sync import mapping, parking, write_back
+from fairlane.service.sync import answer, mapping, parking, write_back
 from fairlane.service.sync.admit import latecomers
 from fairlane.service.sync.close import CLOSED_IN, cancel, in_doubt, let_go, over
 from fairlane.service.sync.draft import (
@@ -68,18 +67,11 @@ def apply(
         turn = _Turn(context, tx, source, where, content, options)
         document = turn.carry_out()
         if not options.sync:
-            _refuse_deferred(document)
+            answer.refuse_deferred(document)
         if options.dry_run:
             document["dry_run"], document["import"] = True, None
             raise RollBack
     return document
-
-
-def _refuse_deferred(answer: sources.ImportAnswer) -> None:
-    """An import that comes to nothing because the queue is full is refused for now."""
-    if answer["deferred"] and not (answer["created"] or answer["changed"]):
-        hint = "Nothing was imported: come later, or raise backpressure.hard."
-        raise TryLater(f"deferred: {answer['deferred'][0]['reason']}", hint, "deferred")
 
 
 class _Turn(Intake):
@@ -101,24 +93,7 @@ class _Turn(Intake):
         self.key = mapping.source_key(source, where)
         self.entries: dict[str, mapping.Entry] = mapping.entries(tx, self.key)
         self.skipped: list[LeftOut] = []
-        self.answer: sources.ImportAnswer = {
-            "schema": SCHEMA,
-            "source": source,
-            "path": where.name,
-            "dry_run": False,
-            "import": None,
-            "created": [],
-            "changed": [],
-            "unchanged": [],
-            "canceled": [],
-            "held": [],
-            "parked": [],
-            "skipped": [],
-            "conflicts": [],
-            "deferred": [],
-            "groups": [],
-            "notes": list(self.content.notes),
-        }
+        self.answer = answer.empty(source, where.name, self.content.notes)
         self.names: dict[str, str] = {}  # item -> task
         self.tasks: dict[str, Task] = {}  # those that are known, as they are now
 
@@ -162,6 +137,9 @@ class _Turn(Intake):
 
     def _is_new(self, draft: Draft) -> bool:
         return draft.task not in self.tasks and draft.item.id not in self.entries
+
+    def _joins_queue(self, draft: Draft) -> bool:
+        return draft.returns or (self._is_new(draft) and not draft.item.parked)
 
     def _comes_back(self, draft: Draft) -> bool:
         """It was canceled because its item was over, or by undo; now it is open."""
@@ -249,14 +227,15 @@ class _Turn(Intake):
         pressure = measure(
             self.tx, self.policy, slots_of(self.context.settings, self.policy), self.now
         )
-        coming = [draft for draft in drafts.values() if draft.returns or self._is_new(draft)]
+        coming = [draft for draft in drafts.values() if self._joins_queue(draft)]
         late = latecomers(coming, pressure.left, self.policy) if pressure else []
         if pressure is None or not late:
             return
+        rows = self.answer["deferred"]
         for draft in late:
             del drafts[draft.task]
-            self.answer["deferred"].append({"id": draft.item.id, "reason": pressure.full()})
-        connect(kin, drafts)
+            rows.append({"id": draft.item.id, "reason": pressure.full()})
+        rows += [{"id": draft.item.id, "reason": why} for draft, why in connect(kin, drafts)]
 
     def _enter(
         self, drafts: Mapping[str, Draft], new: Mapping[str, Draft], back: list[str]
