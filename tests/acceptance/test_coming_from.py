@@ -147,7 +147,7 @@ def test_twice_is_as_once_and_what_was_there_is_kept(home, agent_queue, name):
     home.folder.mkdir()
     ours = {
         "policy.toml": 'preset = "balanced"\n',
-        "fairlane.toml": "# ours\n[worker]\nslots = 2\n",
+        "fairlane.toml": "# ours\n[worker]\nslots = 1\n",
     }
     for each, text in ours.items():
         (home.folder / each).write_text(text)

@@ -399,7 +399,7 @@ def test_settings_of_the_home_folder_stay(tmp_path):
     settings.write_text('agent = "codex" # ours\n\n[worker]\nslots = 2\n\n[log]\nlevel = "debug"\n')
     document = operation.write(home.context, "loopr", str(EXAMPLES / "loopr" / "loopr.yml"))
     assert settings.read_text() == (
-        'agent = "codex" # ours\n\n[worker]\nslots = 50\n\n[log]\nlevel = "debug"\n'
+        'agent = "codex" # ours\n\n[worker]\n\n[log]\nlevel = "debug"\n'
     )
     assert document["backups"] == [f"{settings}.bak"]
     again = operation.write(home.context, "loopr", str(EXAMPLES / "loopr" / "loopr.yml"))

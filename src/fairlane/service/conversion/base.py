@@ -216,7 +216,10 @@ def _lines(values: Mapping[str, object], called: Mapping[str, str]) -> list[str]
 
 
 def merged(before: str, changes: Mapping[str, object]) -> str:
-    """A settings file with some keys changed; everything else in it stays, comments too."""
+    """A settings file with some keys changed, or removed where the value is None.
+
+    Everything else in it stays, comments too.
+    """
     import tomlkit
 
     document = tomlkit.parse(before)
@@ -229,5 +232,8 @@ def merged(before: str, changes: Mapping[str, object]) -> str:
             inner = table[name]
             assert isinstance(inner, MutableMapping)
             table = inner
-        table[leaf] = value
+        if value is None:
+            table.pop(leaf, None)
+        else:
+            table[leaf] = value
     return tomlkit.dumps(document)

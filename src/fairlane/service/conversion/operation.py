@@ -113,15 +113,16 @@ def _check(converted: Converted, document: ConvertAnswer) -> None:
 def _settings(path: Path, converted: Converted, document: ConvertAnswer) -> str:
     """The settings file with what follows; an agent that it names already stays.
 
-    Without slots as many run as cap `all` lets; a file that names them must not be narrower.
+    Without slots as many run as cap `all` lets, also when it is raised later: a file that names
+    no more than that loses them.
     """
     before = _text(path)
     if before is None:
         return document["settings"]
     table, most = tomllib.loads(before), converted.policy.get("caps.all")
-    wanted = dict(converted.settings)
-    if isinstance(most, int) and _value(table, "worker.slots") is not None:
-        wanted["worker.slots"] = most
+    wanted, slots = dict(converted.settings), _value(table, "worker.slots")
+    if isinstance(most, int) and isinstance(slots, int) and slots <= most:
+        wanted["worker.slots"] = None
     changes = {key: value for key, value in wanted.items() if _value(table, key) != value}
     if "agent" in table:
         changes.pop("agent", None)
