@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlane import workspaces
 from fairlane.engine.context import Context
+from fairlane.engine.task_changes import TaskChanges
 from fairlane.intake.routing import DEFAULT_PROJECT
 from fairlane.model.errors import Invalid, NotFound, Refused, did_you_mean
-from fairlane.model.instant import minute_of
+from fairlane.model.instant import Micros, minute_of
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import Pause, Project, Tokens, counted
 from fairlane.model.task import Status
@@ -96,13 +97,32 @@ def set_project(context: Context, name: str, values: Mapping[str, object]) -> ad
         return {"schema": SCHEMA, "project": view.document(made)}
 
 
-def place_project(context: Context, tx: Writing, name: str, values: Mapping[str, object]) -> bool:
-    """A project with these values within a transaction; whether it was made or changed."""
-    before = tx.table(Project).get(name)
-    made = _changed(context, tx, before or Project(name, clock=_clock(tx), present=False), values)
-    if made != before:
-        _put(context, tx, made, "project_set" if before else "project_added", sorted(values))
-    return made != before
+def place_projects(
+    context: Context, tx: Writing, wanted: Mapping[str, Mapping[str, object]]
+) -> bool:
+    """Projects with these values within a transaction; whether any was made or changed."""
+    if not wanted:
+        return False
+    policy, known = context.policy_for_reading(tx), tx.table(Project)
+    clock, prefixes = _clock(tx), _prefixes(known.values())
+    changes = TaskChanges(tx, policy, context.now(), context.actor)
+    placed = False
+    for project, values in wanted.items():
+        before = known.get(project)
+        new = before or Project(project, clock=clock, present=False)
+        made = _with_values(new, values, policy.share.window)
+        _refuse_taken(made, prefixes)
+        if before is not None and before.prefix:
+            prefixes.pop(before.prefix, None)
+        if made.prefix:
+            prefixes[made.prefix] = project
+        if made != before:
+            placed = True
+            _store(context, tx, made, values)
+            kind = "project_set" if before else "project_added"
+            changes.note(kind, None, project=project, keys=sorted(values))
+    changes.close()
+    return placed
 
 
 def remove_project(context: Context, name: str) -> admin.RemovedAnswer:
@@ -193,26 +213,42 @@ def _changed(
     context: Context, tx: Writing, project: Project, values: Mapping[str, object]
 ) -> Project:
     """The project with its changes, validated."""
-    window = context.policy_for_reading(tx).share.window
+    made = _with_values(project, values, context.policy_for_reading(tx).share.window)
+    _refuse_taken(made, _prefixes(known_projects(tx).values()))
+    return made
+
+
+def _with_values(project: Project, values: Mapping[str, object], window: Micros) -> Project:
     budgets = {"budgets": lambda rows: project_budgets(rows, project.name, window)}
     try:
         changes = {key: _EMPTY[key] for key in values if key in _EMPTY}
         changes |= read_all(_READERS | budgets, values)
     except Invalid as error:
         raise error.within(f"project {project.name}") from None
-    made = replace(project, **changes)
-    for other in known_projects(tx).values():
-        if made.prefix and other.name != made.name and other.prefix == made.prefix:
-            hint = "Give each project its own."
-            raise Refused(f"prefix {made.prefix!r} belongs to project {other.name}", hint)
-    return made
+    return replace(project, **changes)
+
+
+def _prefixes(projects: Iterable[Project]) -> dict[str, str]:
+    """Whose prefix it is."""
+    return {project.prefix: project.name for project in projects if project.prefix}
+
+
+def _refuse_taken(project: Project, prefixes: Mapping[str, str]) -> None:
+    owner = prefixes.get(project.prefix or "", project.name)
+    if owner != project.name:
+        hint = "Give each project its own."
+        raise Refused(f"prefix {project.prefix!r} belongs to project {owner}", hint)
 
 
 def _put(context: Context, tx: Writing, project: Project, kind: str, keys: list[str]) -> None:
+    _store(context, tx, project, keys)
+    note(context, tx, kind, project=project.name, keys=keys)
+
+
+def _store(context: Context, tx: Writing, project: Project, keys: Container[str]) -> None:
     tx.put(project)
     if project.repo and "repo" in keys:
         workspaces.forget(context.home, Path(project.repo))
-    note(context, tx, kind, project=project.name, keys=keys)
 
 
 def _clock(tx: Writing) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.service.conversion.base import Converted
 
-_NOT_FORMATS = ("__init__", "base", "operation")
+_NOT_FORMATS = ("__init__", "base", "gastown_agents", "gastown_rigs", "operation")
 
 
 def names() -> tuple[str, ...]:

@@ -44,6 +44,10 @@ class Keys:
             hint = f"{error.hint} {UNCHANGED}".lstrip()
             raise Invalid(f"{self.origin}: {key}: {error.message}", hint) from None
 
+    def peek(self, key: str) -> object:
+        """The value of a key, which stays; None where it is absent."""
+        return self._left.get(key)
+
     def take_all(self, prefix: str, read: Callable[[object], T]) -> dict[str, T]:
         """The values below a prefix, by the rest of their key."""
         names = [key for key in self._left if key.startswith(prefix)]

@@ -30,7 +30,7 @@ from fairlane.policy.edit import free_backup
 from fairlane.policy.policy import Policy
 from fairlane.service.conversion import base, convert
 from fairlane.service.conversion.base import UNCHANGED, Brought, Converted, Paused
-from fairlane.service.projects import place_project
+from fairlane.service.projects import place_projects
 from fairlane.settings import FILE, Settings
 from fairlane.store.base import Booking, Placed, Writing
 
@@ -148,7 +148,7 @@ def bring(
     origin: str,
 ) -> tuple[int, bool]:
     """Everything that is not there yet. How many tasks are new, and whether anything changed."""
-    placed_any = [place_project(context, tx, *project) for project in converted.projects.items()]
+    made_projects = place_projects(context, tx, converted.projects)
     now = context.now()
     changes = TaskChanges(tx, policy, now, context.actor)
     paused = _pause_scopes(changes, converted.pauses)
@@ -169,7 +169,7 @@ def bring(
     for placed in filter(_queued, new):
         changes.keep(placed.task)  # placed anew: what it needs may be over already
     changes.close()
-    return len(new), bool(new or paused or any(placed_any))
+    return len(new), bool(new or paused or made_projects)
 
 
 def _router(context: Context, tx: Writing, settings: Settings) -> Router:

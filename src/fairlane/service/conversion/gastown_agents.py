@@ -1,0 +1,86 @@
+"""The agents of a town: who does the work, and its own command lines of programs known here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from fairlane.agents.contract import shipped
+from fairlane.model.task import DEFAULT_AGENT, POOLS, SHIPPED
+from fairlane.model.values import is_name, line, lines
+from fairlane.service.conversion.base import Converted, Keys
+
+#: Programs whose output can be read here.
+PROGRAMS = ("claude", "codex", "gemini", "opencode")
+#: Arguments that mean: ask nobody.
+_FULL = ("--dangerously-skip-permissions", "--dangerously-bypass-approvals-and-sandbox", "--yolo")
+_MODEL = ("--model", "-m")
+_TAKEN = ("provider", "command", "args")
+
+
+def convert(keys: Keys, converted: Converted) -> None:
+    """`agents`, and who polecats are: `role_agents.polecat`, else `default_agent`."""
+    made = [name for name in _names(keys) if _agent(keys, name, converted)]
+    default = keys.take("default_agent", line)
+    polecat = keys.take("role_agents.polecat", line)
+    agent, called = DEFAULT_AGENT, "polecats are Claude Code"
+    if polecat or default:
+        agent = polecat or default or agent
+        called = "role_agents.polecat" if polecat else "default_agent"
+    converted.settings["agent"] = agent
+    converted.called["agent"] = called
+    if agent not in (*SHIPPED, *made):
+        converted.note(
+            f"Agent {agent} is not known here: tasks wait for it until fairlane.toml has an entry "
+            f"[agents.{agent}], or until another agent is chosen."
+        )
+
+
+def _names(keys: Keys) -> list[str]:
+    """Those whose name can be written as a key of the settings."""
+    found = dict.fromkeys(key.split(".")[1] for key in keys.unknown() if key.startswith("agents."))
+    return [name for name in found if is_name(name)]
+
+
+def _agent(keys: Keys, name: str, converted: Converted) -> bool:
+    """One agent in the settings; False: its program is not known here, and its keys are listed."""
+    provider, command, args = (f"agents.{name}.{key}" for key in _TAKEN)
+    words = keys.peek(command) or keys.peek(provider) or (name if name in PROGRAMS else "claude")
+    program = PurePath(str(words)).name
+    if program not in PROGRAMS:
+        converted.note(
+            f"Agent {name} runs {program}, whose output is not known here. To use it, add "
+            f"[agents.{name}] with argv to fairlane.toml."
+        )
+        return False
+    keys.drop(provider)
+    path = keys.take(command, line) or program
+    values = _settings(name, program, path, keys.take(args, lines) or ())
+    for key, value in values.items():
+        converted.settings[f"agents.{name}.{key}"] = value
+    return bool(values) or name in SHIPPED
+
+
+def _settings(name: str, program: str, path: str, args: Sequence[str]) -> dict[str, object]:
+    """What differs from the shipped agent of this program."""
+    values: dict[str, object] = {}
+    if name != program:
+        values["parser"] = program
+        if program in POOLS:
+            values["pool"] = POOLS[program]
+    rest: list[str] = []
+    words = iter(args)
+    for word in words:
+        if word in _FULL:
+            values["permissions"] = "full"
+        elif word in _MODEL:
+            values["model"] = next(words, "")
+        elif word.startswith("--model="):
+            values["model"] = word.partition("=")[2]
+        else:
+            rest.append(word)
+    if rest or path != program:
+        values["argv"] = [path, *rest, *shipped()[program].argv[1:]]
+    if not values.get("model"):
+        values.pop("model", None)
+    return values

@@ -1,0 +1,92 @@
+"""The rigs of a town: each is a project, with the clone that the town has of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from fairlane.intake import files
+from fairlane.model.errors import Invalid
+from fairlane.model.values import check_name
+from fairlane.service.conversion.base import UNCHANGED, WHAT, Converted
+
+#: The town's own beads: they coordinate, and are no work.
+TOWN_PREFIX = "hq-"
+#: Where a rig's folder has a clone; the polecats' own are worktrees of others.
+CLONES = ("mayor/rig", "refinery/rig")
+#: A town with more is none.
+RIGS_MAX = 100_000
+#: Most names in one note; `projects` of the JSON answer has them all.
+NAMED_MAX = 100
+_KNOWN = {"git_url", "local_repo", "added_at", "beads"}
+_KNOWN_OF_BEADS = {"prefix", "repo"}
+_TOP = ("version", "type", "rigs")
+
+
+def convert(file: Path, town: Path, converted: Converted) -> None:
+    """Each rig is a project; ids that begin with its prefix belong to it."""
+    document = _table(files.parse_json(files.read_text(file, WHAT), str(file), WHAT), str(file))
+    converted.unknown += [f"{file.name}: {key}" for key in document if key not in _TOP]
+    rigs = _table(document.get("rigs") or {}, f"{file}: rigs")
+    if len(rigs) > RIGS_MAX:
+        raise Invalid(f"{file}: more than {RIGS_MAX} rigs", UNCHANGED)
+    unknown: dict[str, None] = {}
+    bare: list[str] = []
+    cloneless: list[str] = []
+    for name, value in rigs.items():
+        rig = _table(value or {}, f"{file}: rigs.{name}")
+        beads = _table(rig.get("beads") or {}, f"{file}: rigs.{name}.beads")
+        unknown |= dict.fromkeys(f"*.{key}" for key in rig if key not in _KNOWN)
+        unknown |= dict.fromkeys(f"*.beads.{key}" for key in beads if key not in _KNOWN_OF_BEADS)
+        prefix = str(beads.get("prefix") or "").rstrip("-")
+        if f"{prefix}-" == TOWN_PREFIX:
+            converted.note(
+                f"Rig {name} is left out: {TOWN_PREFIX} beads belong to the town itself."
+            )
+            continue
+        repo = _clone(town / check_name("project", name), rig.get("local_repo"))
+        found = {"prefix": f"{prefix}-" if prefix else None, "repo": repo and str(repo)}
+        converted.projects[name] = {key: value for key, value in found.items() if value}
+        if not prefix:
+            bare.append(name)
+        if repo is None:
+            url = rig.get("git_url")
+            cloneless.append(f"{name} ({url})" if url else name)
+    converted.unknown += [f"{file.name}: rigs.{key}" for key in unknown]
+    _note(converted, bare, cloneless)
+
+
+def _note(converted: Converted, bare: list[str], cloneless: list[str]) -> None:
+    if bare:
+        converted.note(
+            f"No bead prefix, so no bead is routed there by its id: {_listed(bare)}. "
+            "To give one: `fairlane project set RIG --prefix PREFIX-`."
+        )
+    if cloneless:
+        converted.note(
+            f"No clone was found in the town: {_listed(cloneless)}. "
+            "`fairlane project set RIG --repo PATH` gives a project the clone to work in."
+        )
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - NAMED_MAX
+    return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _clone(folder: Path, local: object) -> Path | None:
+    """The clone of a rig: one of the town's, else the one that the rig was made from."""
+    inside = folder.parent.resolve()
+    for name in CLONES:
+        clone = folder / name
+        if (clone / ".git").exists() and clone.resolve().is_relative_to(inside):
+            return clone.absolute()
+    if isinstance(local, str) and local and (Path(local).expanduser() / ".git").exists():
+        return Path(local).expanduser().absolute()
+    return None
+
+
+def _table(value: object, where: str) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise Invalid(f"{where}: not a table of keys", UNCHANGED)
+    return value
