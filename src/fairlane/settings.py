@@ -14,7 +14,14 @@ from fairlane.input_file import read_file
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND, Micros
 from fairlane.model.record import dataclass
-from fairlane.model.sandbox import NO_SANDBOX, SANDBOX, SandboxSettings, sandbox, sandboxes
+from fairlane.model.sandbox import (
+    NO_SANDBOX,
+    SANDBOX,
+    SILENT,
+    SandboxSettings,
+    sandbox,
+    sandboxes,
+)
 from fairlane.model.task import POOLS, SHIPPED
 from fairlane.model.values import (
     Reader,
@@ -193,7 +200,10 @@ class Settings:
         named = self.agents.get(agent or "")
         own = None if named is None else named.sandbox
         at = self.sandbox.project.get(project or "")
-        whole = NO_SANDBOX.over(self.sandbox).over(own).over(at)
+        whole = NO_SANDBOX
+        for table in (self.sandbox, own, at):
+            if table is not None and table != SILENT:
+                whole = whole.over(table)
         if whole.kind != "bwrap" and whole.network is False:
             hint = 'Write kind = "bwrap", or network = true.'
             why = "landlock restricts files only, not the network"
@@ -201,6 +211,10 @@ class Settings:
                 why = "without a sandbox network = false restricts nothing"
             raise Invalid(f"sandbox: {why}", hint)
         return whole
+
+    def is_confined(self, agent: str | None, project: str | None) -> bool:
+        """Whether an attempt sees only a part of this machine."""
+        return self.sandbox_for(agent, project).kind != "none"
 
     def known_agents(self) -> tuple[str, ...]:
         """The shipped agents and those of the file, by name."""
@@ -369,10 +383,6 @@ def _values(table: Mapping[str, object]) -> Values:
     return values | {key: _rules(key, table.get(key, [])) for key in _LISTS}
 
 
-def _error(origin: str, what: str, hint: str) -> Invalid:
-    return Invalid(f"{origin}: {what}", hint, code="invalid_settings")
-
-
 def _read_text(path: Path) -> str | None:
     try:
         return read_file(path, FILE_BYTES_MAX).decode("utf-8").replace("\r\n", "\n")
@@ -381,4 +391,4 @@ def _read_text(path: Path) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         hint = "Make it a readable TOML file, or remove it: every setting has a default."
-        raise _error(str(path), f"cannot be read: {why}", hint) from error
+        raise Invalid(f"{path}: cannot be read: {why}", hint, "invalid_settings") from error

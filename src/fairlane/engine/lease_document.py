@@ -7,7 +7,6 @@ from typing import cast
 
 from fairlane.agents.contract import Agent, agents, argv_of, clean, in_sandbox, starts_alike
 from fairlane.engine.context import Context, run_path
-from fairlane.executors.sandbox import is_confined
 from fairlane.intake import templates
 from fairlane.model.documents.tasks import LeaseDocument, LocalLeaseDocument
 from fairlane.model.errors import FairlaneError
@@ -71,7 +70,7 @@ class _Agents:
         """The agent as it is started in this project; None: it is not known here."""
         if (name, project) not in self._found:
             agent = self._known.get(name)
-            if agent is not None and is_confined(self._settings.sandbox_for(name, project)):
+            if agent is not None and self._settings.is_confined(name, project):
                 agent = in_sandbox(agent)
             self._found[name, project] = agent
         return self._found[name, project]

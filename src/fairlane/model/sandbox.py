@@ -39,10 +39,8 @@ class SandboxSettings:
     read: tuple[str, ...] | None = None
     project: Mapping[str, SandboxSettings] = field(default_factory=dict)
 
-    def over(self, other: SandboxSettings | None) -> SandboxSettings:
+    def over(self, other: SandboxSettings) -> SandboxSettings:
         """These, where the other one says nothing."""
-        if other is None:
-            return self
         keys = {name: getattr(other, name) for name in SANDBOX}
         said = {name: value for name, value in keys.items() if value is not None}
         return replace(self, **said) if said else self
@@ -50,6 +48,8 @@ class SandboxSettings:
 
 #: What an agent runs in where no table says anything.
 NO_SANDBOX = SandboxSettings("none", True, write=(), read=())
+#: A table that says nothing.
+SILENT = SandboxSettings()
 
 
 def _size(value: object) -> int:

@@ -29,7 +29,7 @@ from fairlane.model.errors import MISSING, ON_DISK, FairlaneError, Shortage
 from fairlane.model.event import Happening
 from fairlane.model.project import Project
 from fairlane.model.record import dataclass
-from fairlane.model.sandbox import SandboxSettings
+from fairlane.model.sandbox import NO_SANDBOX
 from fairlane.model.task import Task
 from fairlane.private_files import make_folder
 from fairlane.runtime.threads import WorkThreads
@@ -200,10 +200,9 @@ def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Order
     if agent is None:
         name = lease["agent"]
         raise LaunchFailed(f"agent {name} is not known here", "Name it in fairlane.toml.")
-    box = sandbox_of(host, lease)
     place = workspaces.prepare(
         host.home, host.settings, project_of(lease), task_of(lease), lease["workspace"],
-        sandboxed=sandbox.is_confined(box),
+        sandboxed=host.settings.is_confined(lease["agent"], lease["project"]),
     )  # fmt: skip
     run = make_run(Path(lease["run"]))
     if lease["problem"]:
@@ -231,11 +230,20 @@ def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Order
         after=after,
         calls=calls,
     )
-    artifacts = orders.env["FAIRLANE_ARTIFACTS"]
+    return _confined(host, agent, lease, orders, place.reads)
+
+
+def _confined(
+    host: Host, agent: Agent, lease: LocalLeaseDocument, orders: Orders, reads: Sequence[Path]
+) -> Orders:
+    """The orders in the sandbox of the attempt; `reads`: what its workspace needs to see."""
+    box = host.settings.sandbox_for(lease["agent"], lease["project"])
+    if box == NO_SANDBOX:
+        return orders
     # Not by variables of the task: whoever added it would choose what the agent may change.
     given = _given_environment(host, agent, lease)
-    folders = config_folders(agent.config, given) if sandbox.is_confined(box) else ()
-    own = Visible(tuple(str(path) for path in place.reads), (artifacts, *folders))
+    folders = config_folders(agent.config, given) if box.kind != "none" else ()
+    own = Visible(tuple(str(path) for path in reads), (orders.env["FAIRLANE_ARTIFACTS"], *folders))
     return sandbox.confined(orders, box, host.home, own, _store_file(host))
 
 
@@ -243,11 +251,6 @@ def _store_file(host: Host) -> Path | None:
     """The store, where it is not in the home folder."""
     scheme, _, rest = (host.db or host.settings.store.url or "").partition(":")
     return Path(rest.removeprefix("//")).expanduser() if scheme == "sqlite" and rest else None
-
-
-def sandbox_of(host: Host, lease: LocalLeaseDocument) -> SandboxSettings:
-    """What holds the agent of a lease."""
-    return host.settings.sandbox_for(lease["agent"], lease["project"])
 
 
 def project_of(lease: LocalLeaseDocument) -> Project:

@@ -13,7 +13,6 @@ from fairlane.clock import Waitable, Waker
 from fairlane.engine.end_attempt import Ending, Report, unreadable
 from fairlane.executors.base import Ended, Exit, Handle, Running
 from fairlane.executors.runfiles import end_of, put
-from fairlane.executors.sandbox import is_confined
 from fairlane.lifecycle.step import HAPPENINGS
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.event import Happening
@@ -24,7 +23,6 @@ from fairlane.runtime.launch import (
     Host,
     Launcher,
     project_of,
-    sandbox_of,
     shortage,
     shortage_now,
     task_of,
@@ -361,7 +359,7 @@ def _finished(host: Host, running: RunningAttempt, ending: Ending) -> Ending:
     try:
         problem = workspaces.finish(
             host.home, host.settings, project_of(lease), task_of(lease), lease["workspace"],
-            sandboxed=is_confined(sandbox_of(host, lease)),
+            sandboxed=host.settings.is_confined(lease["agent"], lease["project"]),
         )  # fmt: skip
     except OSError as error:
         problem = str(error)

@@ -16,11 +16,6 @@ from fairlane.model.sandbox import SandboxSettings
 PRIVATE = ("/tmp", "/var/tmp")  # noqa: S108
 
 
-def is_confined(settings: SandboxSettings) -> bool:
-    """Whether an agent sees only a part of this machine."""
-    return settings.kind not in (None, "none")
-
-
 def confined(
     orders: Orders,
     settings: SandboxSettings,
@@ -41,7 +36,7 @@ def confined(
         files=settings.files,
         cpu=None if settings.cpu is None else max(1, settings.cpu // SECOND),
     )
-    if not is_confined(settings):
+    if settings.kind == "none":
         return orders if limits == Sandbox("none") else replace(orders, sandbox=limits)
     problem = machine.problem_of(settings)
     if problem:

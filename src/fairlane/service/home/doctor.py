@@ -12,7 +12,7 @@ from fairlane.clock import Clock
 from fairlane.engine.context import Context, is_here, slots_of
 from fairlane.engine.liveness import state_of
 from fairlane.executors.base import Ended, Running
-from fairlane.executors.sandbox import is_confined, machine, view
+from fairlane.executors.sandbox import machine, view
 from fairlane.model.errors import FairlaneError, Invalid
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.names import SCHEMA, VERSION
@@ -153,11 +153,16 @@ def _sandboxes(settings: Settings) -> list[SandboxSettings]:
     return [settings.sandbox, *settings.sandbox.project.values(), *own]
 
 
+def _kinds(settings: Settings) -> list[str]:
+    """The kinds of sandboxes that tables ask for."""
+    return sorted({table.kind for table in _sandboxes(settings) if table.kind} - {"none"})
+
+
 def _shown_store(home: Path, settings: Settings, url: str) -> Iterator[Finding]:
     """Paths that no sandbox can show: the store and the tokens lie in them."""
     tables = _sandboxes(settings)
     named = {path for table in tables for path in (*(table.read or ()), *(table.write or ()))}
-    named |= {*view.SYSTEM} if any(map(is_confined, tables)) else set()
+    named |= {*view.SYSTEM} if _kinds(settings) else set()
     store = upkeep.sqlite_path(url)
     for path in sorted(named):
         if held := view.secret_in(str(Path(path).expanduser()), home, store):
@@ -170,10 +175,10 @@ def _shown_store(home: Path, settings: Settings, url: str) -> Iterator[Finding]:
 def _sandbox(settings: Settings, home: Path) -> Iterator[Finding]:
     """Whether the sandboxes and limits that are asked for work here; else what could be."""
     tables = _sandboxes(settings)
-    kinds = sorted({table.kind for table in tables if table.kind not in (None, "none")}, key=str)
+    kinds = _kinds(settings)
     problems = {"bwrap": machine.bwrap_problem, "landlock": machine.landlock_problem}
     for kind in kinds:
-        problem = problems[str(kind)]()
+        problem = problems[kind]()
         hint = "Agents that need it do not start. Install bubblewrap, or choose another kind."
         works = Finding(FINE, "sandbox", f"{kind} works here")
         yield Finding(WRONG, "sandbox", f"{kind}: {problem}", hint) if problem else works
