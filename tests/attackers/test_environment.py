@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.agents.contract import agents
-from fairlane.agents.environment import passed
+from fairlane.agents.contract import agents, passed
 from fairlane.settings import Settings
 from tests.daemon.world import World
 

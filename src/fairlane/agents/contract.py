@@ -19,7 +19,7 @@ from fairlane.model.instant import SECOND
 from fairlane.model.record import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from fairlane.model.instant import Instant, Micros
     from fairlane.model.project import Tokens
@@ -293,3 +293,25 @@ def _word(what: str, value: str | None) -> str | None:
     if value is None or _WORD.fullmatch(value):
         return value
     raise Invalid(f"not the name of a {what}: {value!r}", f"Change {what} in the settings.")
+
+
+#: What every program expects; locale variables hold no secrets.
+_PLACE = ("PATH", "HOME", "USER", "SHELL", "LANG", "LC_*", "TERM", "TMPDIR", "TZ")
+#: How to reach the network; many programs read the lower case alone.
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+_CERTIFICATES = (
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+)  # fmt: skip
+#: Passed to every agent; a name that ends in `*` stands for all that begin so.
+ALWAYS = (*_PLACE, *_PROXIES, *(name.lower() for name in _PROXIES), *_CERTIFICATES, "TRACEPARENT")
+
+
+def passed(variables: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
+    """The variables that every agent gets, and those that are named."""
+    names = {*ALWAYS, *named}
+    starts = tuple(name[:-1] for name in names if name.endswith("*"))
+    return {name: text for name, text in variables.items() if _fits(name, names, starts)}
+
+
+def _fits(name: str, names: Collection[str], starts: tuple[str, ...]) -> bool:
+    return name in names or name.startswith(starts)

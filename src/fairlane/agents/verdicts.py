@@ -161,13 +161,6 @@ _THROTTLE = re.compile(
 )
 
 
-def by_exit(exit_code: int | None, signal: int | None, **facts: Unpack[Facts]) -> Verdict:
-    """The verdict where no record says more: exit 0 is success."""
-    if exit_code == 0 and not signal:
-        return Verdict(Outcome.SUCCEEDED, **facts)
-    return Verdict(Outcome.FAILED, ended(exit_code, signal), **facts)
-
-
 def unfinished(
     exit_code: int | None, signal: int | None, stderr_tail: str, begun: bool, **facts: Unpack[Facts]
 ) -> Verdict:

@@ -57,7 +57,8 @@ def write(text: str) -> None:
 
 def safe(text: object) -> str:
     """Text of users in one line, with what is invisible escaped."""
-    return visible(text)
+    shown = str(text)
+    return shown if shown.isascii() and shown.isprintable() else visible(shown)
 
 
 def has_colour(stream: TextIO | None = None) -> bool:

@@ -158,13 +158,19 @@ class Daemon:
         if not due:
             return
         self._planned_at = self.context.now()
-        most = self._files.most(options.limit, self.attempts.count)
-        leased = self._port.lease(limit=most)  # durable before anything starts
+        leased = self._port.lease(limit=self._most(options.limit))  # durable before it starts
         self.plan = leased.plan
         self._dirty = bool(leased.plan.reclaims)  # they wait from now on: the next plan knows it
         self.attempts.launch(leased.documents, self.policy.capacity.spawn_delay / SECOND)
         self._note_empty(leased.plan)
         compact_if_due(self.context)
+
+    def _most(self, limit: int | None) -> int | None:
+        """How many may start now: no more than there are open files for."""
+        if self._files.agents is None:
+            return limit
+        room = max(0, self._files.agents - self.attempts.count)
+        return room if limit is None else min(room, limit)
 
     def _plan_is_due(self) -> bool:
         """Something changed, or a time has come; files that tasks wait for tell of nothing."""

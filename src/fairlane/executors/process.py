@@ -21,13 +21,14 @@ from fairlane.executors.runfiles import (
     Damaged,
     append,
     damage_of,
+    is_own,
     make_run,
     read_part,
     read_record,
     size,
+    socket_of,
 )
 from fairlane.executors.runner import cgroup
-from fairlane.executors.socket_path import is_own, socket_of
 
 #: The end of every runner's command line.
 CALL = "import runner; sys.exit(runner.main())"

@@ -12,8 +12,7 @@ from queue import SimpleQueue
 from tempfile import TemporaryFile
 
 from fairlane import workspaces
-from fairlane.agents.contract import Agent, agents, expanded
-from fairlane.agents.environment import passed
+from fairlane.agents.contract import Agent, agents, expanded, passed
 from fairlane.agents.parsers import parser_for
 from fairlane.clock import Clock, Waker
 from fairlane.engine.context import Context
@@ -21,9 +20,8 @@ from fairlane.engine.end_attempt import Ending, Report
 from fairlane.engine.port import LocalPort, Port
 from fairlane.executors import sandbox
 from fairlane.executors.base import After, Calls, Executor, Handle, Orders, patterns
-from fairlane.executors.runfiles import make_run, put
+from fairlane.executors.runfiles import make_run, put, socket_of
 from fairlane.executors.sandbox.view import Visible, config_folders
-from fairlane.executors.socket_path import socket_of
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.errors import MISSING, ON_DISK, FairlaneError, Shortage
 from fairlane.model.event import Happening
@@ -32,7 +30,6 @@ from fairlane.model.record import dataclass
 from fairlane.model.sandbox import NO_SANDBOX
 from fairlane.model.task import Task
 from fairlane.private_files import make_folder
-from fairlane.runtime.threads import WorkThreads
 from fairlane.settings import PoolSettings, Settings
 
 #: How many launches are prepared at once: a slow worktree delays no other.
@@ -102,6 +99,39 @@ class Launched:
     outcome: Handle | Ending
 
 
+class WorkThreads:
+    """A pool queues work before it starts a thread for it: work without one is not given again."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+        self.stranded = False  # whether work is queued that no thread may ever take
+
+    def submit(self, work: Callable[..., None], *arguments: object) -> None:
+        """Run this in a thread, now or when one can be had."""
+        try:
+            self._threads.submit(work, *arguments)
+        except RuntimeError as error:
+            if "new thread" not in str(error):
+                raise
+            self.stranded = True
+
+    def start_stranded(self) -> None:
+        """Ask for a thread again; `OSError`: it still cannot be had."""
+        try:
+            self._threads.submit(_nothing)  # whatever takes this takes the rest too
+        except RuntimeError as error:
+            raise OSError(str(error)) from error
+        self.stranded = False
+
+    def close(self) -> None:
+        """Finish what has begun."""
+        self._threads.shutdown(wait=True)
+
+
+def _nothing() -> None:
+    pass
+
+
 class Launcher:
     """Starts leases in threads, with a pause between two of them where the policy asks for it."""
 
@@ -130,7 +160,8 @@ class Launcher:
 
     def start_due(self) -> None:
         """Start those whose time has come, unless something forbids it by now."""
-        self._threads.start_stranded()
+        if self._threads.stranded:
+            self._threads.start_stranded()
         now = self._host.clock.monotonic()
         due = [(at, lease) for at, lease in self._due if at <= now]
         blocked = self._host.port.blocked([lease["lease"] for _, lease in due]) if due else {}

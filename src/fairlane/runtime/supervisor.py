@@ -22,12 +22,12 @@ from fairlane.runtime import recover
 from fairlane.runtime.launch import (
     Host,
     Launcher,
+    WorkThreads,
     project_of,
     shortage,
     shortage_now,
     task_of,
 )
-from fairlane.runtime.threads import WorkThreads
 from fairlane.runtime.watch import TURN_BYTES, RunningAttempt, RunningAttempts
 
 #: How often the output of running attempts is read for tokens.
@@ -221,7 +221,8 @@ class Settler:
 
     def ready(self) -> dict[str, Ending]:
         """Endings by lease; the caller takes out what it has booked."""
-        self._threads.start_stranded()
+        if self._threads.stranded:
+            self._threads.start_stranded()
         problem, self._problem = self._problem, None
         if problem is not None:
             raise problem

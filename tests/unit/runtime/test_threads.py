@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fairlane.runtime.threads import WorkThreads
+from fairlane.runtime.launch import WorkThreads
 from tests.waiting import until
 
 

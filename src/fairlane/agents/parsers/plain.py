@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from fairlane.agents.contract import OutputLine, Verdict
 from fairlane.agents.records import last_line, one_line
-from fairlane.agents.verdicts import by_exit
+from fairlane.agents.verdicts import ended
+from fairlane.model.task import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,8 +36,10 @@ class PlainParser:
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
     ) -> Verdict:
         """Exit 0 is success; the last line, of standard error if it failed, is the summary."""
+        if exit_code == 0 and not signal:
+            return Verdict(Outcome.SUCCEEDED, summary=self.last)
         summary = self.last if exit_code == 0 else last_line(stderr_tail) or self.last
-        return by_exit(exit_code, signal, summary=summary)
+        return Verdict(Outcome.FAILED, ended(exit_code, signal), summary=summary)
 
 
 READER = PlainParser

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fairlane.executors.base import Orders
-from fairlane.executors.socket_path import make_own
+from fairlane.executors.runfiles import make_own
 from fairlane.model.record import dataclass
 from fairlane.model.sandbox import SandboxSettings
 
