@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from fairlane.http.identity import Secrets, who_shows
+from fairlane.http.guard import who_shows
+from fairlane.http.identity import Secrets
 from fairlane.service.home.setup import attempt_key, lease_token
 from tests.http.served import ENV, Reply, Server, fairlane, serving
 

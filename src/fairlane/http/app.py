@@ -17,7 +17,15 @@ from fairlane.http.guard import AllowedHosts, Guard
 from fairlane.http.messages import Answer, Gone, HttpError, answer, answer_error
 from fairlane.http.metrics import Metrics
 from fairlane.http.openapi import openapi
-from fairlane.http.routes import PREFIX, Call, Endpoint, Routes, add_operations, unless_gone
+from fairlane.http.routes import (
+    PREFIX,
+    Call,
+    Endpoint,
+    Routes,
+    add_operations,
+    ask_as,
+    unless_gone,
+)
 from fairlane.http.sessions import Login, Sessions
 from fairlane.http.streams import Streams
 from fairlane.model.errors import TryLater
@@ -80,7 +88,7 @@ class Served:
 
     async def ask(self, name: str, arguments: Mapping[str, object], scope: Scope) -> Any:
         """The answer of an operation to the caller of this request; for mounted applications."""
-        asked = identity.ask_as(self.queue, name, arguments, scope)
+        asked = ask_as(self.queue, name, arguments, scope)
         if "wait" not in arguments:
             return await asked
         try:

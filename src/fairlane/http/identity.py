@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hmac
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from starlette.types import Scope
 
@@ -17,7 +14,7 @@ from fairlane.model.errors import NotFound, Refused
 from fairlane.model.task import Attempt
 from fairlane.service.attempt_rights import not_for_attempts
 from fairlane.service.home.setup import attempt_key, home_token, lease_token
-from fairlane.service.page_rights import not_for_page, permit_page
+from fairlane.service.page_rights import not_for_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +41,6 @@ class Secrets:
         return cls(home_token(home), attempt_key(home))
 
 
-def who_shows(known: Secrets, shown: str) -> Who:
-    """Whose token this is; the time it takes does not tell how much of it was right."""
-    token = shown.encode("utf-8", "replace")
-    if hmac.compare_digest(token, known.token.encode()):
-        return OWNER
-    lease, dot, _ = shown.rpartition(".")
-    if dot and hmac.compare_digest(token, lease_token(known.attempt_key, lease).encode()):
-        return Who("attempt", lease)
-    return NOBODY
-
-
 async def give_token(queue: SharedQueue, key: str, lease: str) -> LeaseTokenAnswer:
     """A token for the holder of this attempt."""
     attempt: Attempt = await queue.read(lambda context: _attempt(context, lease))
@@ -62,16 +48,6 @@ async def give_token(queue: SharedQueue, key: str, lease: str) -> LeaseTokenAnsw
         message = f"lease {lease} of {attempt.task} has ended ({attempt.outcome})"
         raise Refused(message, "A lease ends once; take a new one.", code="lease_ended")
     return {"schema": "fairlane/1", "lease": lease, "token": lease_token(key, lease)}
-
-
-async def ask_as(
-    queue: SharedQueue, name: str, arguments: Mapping[str, object], scope: Scope
-) -> Any:
-    """The answer of an operation to the caller that the guard identified."""
-    who: Who = scope["fairlane.who"]
-    if who is GUEST:
-        permit_page(name, arguments)
-    return await queue.ask(name, arguments, who.lease)
 
 
 def refuse_attempts(scope: Scope) -> None:

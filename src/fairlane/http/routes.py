@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs
 
 from starlette.types import Receive, Scope, Send
@@ -17,6 +17,7 @@ from fairlane.http.streams import Streams
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.service.operations.call import from_text
 from fairlane.service.operations.table import OPERATIONS, Operation
+from fairlane.service.page_rights import permit_page
 
 _T = TypeVar("_T")
 
@@ -140,7 +141,7 @@ class Asked:
             await self._streams.follow(call.scope, call.receive, call.send, arguments)
             return None
         arguments = await self._arguments(call, query)
-        asked = identity.ask_as(self._queue, name, arguments, call.scope)
+        asked = ask_as(self._queue, name, arguments, call.scope)
         document = await (unless_gone(asked, call.receive) if "wait" in arguments else asked)
         if document.get("deferred"):
             wait = str(DEFERRED_SECONDS).encode()
@@ -173,6 +174,16 @@ class Asked:
         operation, texts = self._operation, {name: [text] for name, text in parameters.items()}
         others = {key: texts[key] for key in texts if operation.takes[key]["type"] != "array"}
         return {**texts, **from_text(operation, others)}
+
+
+async def ask_as(
+    queue: SharedQueue, name: str, arguments: Mapping[str, object], scope: Scope
+) -> Any:
+    """The answer of an operation to the caller that the guard identified."""
+    who: identity.Who = scope["fairlane.who"]
+    if who is identity.GUEST:
+        permit_page(name, arguments)
+    return await queue.ask(name, arguments, who.lease)
 
 
 async def unless_gone(asked: Coroutine[object, object, _T], receive: Receive) -> _T:
