@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.store.sqlite.migrate import latest, schema_at
+from fairlane.store.sqlite.migrate import SCHEMA, schema_at
 from tests.waiting import LIMIT_SECONDS
 
 #: A store of schema 2, as the version before wrote it.
@@ -109,7 +109,7 @@ def test_down_ends_it_and_leaves_the_store_alone(home, store, start):
     daemon.wait(LIMIT_SECONDS)
     assert store.read_bytes() == before
     assert home.run("list").code == 0
-    assert schema_at(store) == latest()
+    assert schema_at(store) == SCHEMA
 
 
 def test_a_store_of_todays_schema_is_used_beside_a_daemon(home, store, start):
@@ -146,4 +146,4 @@ def test_a_server_without_a_daemon_is_noticed_too(home, store):
     finally:
         server.communicate(timeout=LIMIT_SECONDS)
     assert home.run("list").code == 0
-    assert schema_at(store) == latest()
+    assert schema_at(store) == SCHEMA

@@ -84,7 +84,7 @@ def upgrade(home: Path) -> Any:
     """A store of an older schema is used by a newer program."""
     both = (*migrations(), (9001, "9001_tomorrow", NEXT))
     said: list[str] = []
-    with patch.object(migrate, "migrations", lambda: both):
+    with patch.multiple(migrate, migrations=lambda: both, SCHEMA=9001):
         SqliteStore.open(home / STORE_FILE, say=said.append).close()
     return said
 

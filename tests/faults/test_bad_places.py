@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.store.sqlite.migrate import latest
+from fairlane.store.sqlite.migrate import SCHEMA
 from fairlane.store.sqlite.store import SqliteStore
 from tests.faults.places import (
     IMPATIENT,
@@ -197,16 +197,16 @@ def test_an_empty_log_beside_a_store_is_nothing(home):
 
 def test_a_newer_store_is_refused_and_left_as_it_is(home):
     connection = sqlite3.connect(home.file)
-    connection.execute(f"PRAGMA user_version = {latest() + 1}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA + 1}")
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.close()
     before = files(home.folder)
     for verb in (("lease",), ("list",), ("add", "y")):
-        refused(home(*verb), 1, "schema_newer", f"has schema {latest() + 1}", "Upgrade Fairlane")
+        refused(home(*verb), 1, "schema_newer", f"has schema {SCHEMA + 1}", "Upgrade Fairlane")
     assert files(home.folder) == before
 
 
-@pytest.mark.parametrize("version", [0, latest(), latest() + 5])
+@pytest.mark.parametrize("version", [0, SCHEMA, SCHEMA + 5])
 def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path, version):
     home = Home(tmp_path / "home")
     home.folder.mkdir()

@@ -14,6 +14,8 @@ from fairlane.store.sqlite import file
 
 #: Marks a file as ours: "Fair" in ASCII.
 APPLICATION_ID = 0x46616972
+#: The schema that this program writes: the number of the last migration.
+SCHEMA = 3
 HERE = Path(__file__).parent
 
 
@@ -22,11 +24,6 @@ def migrations() -> tuple[tuple[int, str, str], ...]:
     """Number, name and text of every migration, in order."""
     files = sorted((HERE / "migrations").glob("*.sql"))
     return tuple((int(f.name[:4]), f.stem, f.read_text(encoding="utf-8")) for f in files)
-
-
-def latest() -> int:
-    """The schema that this program writes."""
-    return migrations()[-1][0]
 
 
 def schema_of(connection: sqlite3.Connection) -> int:
@@ -43,8 +40,8 @@ def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
             hint = "Choose another file with --db sqlite:PATH."
             raise Refused(f"{path} is not a store of Fairlane", hint, "foreign_store")
     version = schema_of(connection)
-    if version > latest():
-        message = f"{path} has schema {version}, this Fairlane knows up to {latest()}"
+    if version > SCHEMA:
+        message = f"{path} has schema {version}, this Fairlane knows up to {SCHEMA}"
         hint = "Upgrade Fairlane, the way you installed it."
         raise Refused(message, hint, "schema_newer")
 
@@ -67,7 +64,7 @@ def inspect(path: Path) -> Inspected:
         refuse_foreign(connection, path)
         _refuse_damaged(connection, path)
         schema = schema_of(connection)
-        return Inspected(schema, latest(), file.problems(connection) if schema == latest() else [])
+        return Inspected(schema, SCHEMA, file.problems(connection) if schema == SCHEMA else [])
 
 
 def schema_at(path: Path) -> int | None:
@@ -88,18 +85,18 @@ def prepare(
 
     `permit` raises where an older schema must stay for now.
     """
-    if schema_of(connection) == latest():
+    if schema_of(connection) == SCHEMA:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = schema_of(connection)
-        if 0 < version < latest():
+        if 0 < version < SCHEMA:
             permit(path)
             _refuse_damaged(connection, path)
             backup = backup_path(path, f"schema-{version}")
             _copy_beside(path, backup)
-            say(f"{path}: schema {version} is brought to {latest()}; a backup is {backup}")
-        if version < latest():
+            say(f"{path}: schema {version} is brought to {SCHEMA}; a backup is {backup}")
+        if version < SCHEMA:
             apply(connection, version)
         connection.execute("COMMIT")
     except BaseException:

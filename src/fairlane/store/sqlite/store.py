@@ -136,11 +136,14 @@ class SqliteStore:
                 connection.execute("PRAGMA foreign_keys = ON")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(f"PRAGMA cache_size = -{CACHE_KIB:d}")
-                migrate.refuse_foreign(connection, path)
+                current = _is_current(connection)
+                if not current:
+                    migrate.refuse_foreign(connection, path)
                 _refuse(file.missing_pages(connection, path))
                 if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                     connection.execute("PRAGMA journal_mode = WAL")
-                migrate.prepare(connection, path, say or _say, permit)
+                if not current:
+                    migrate.prepare(connection, path, say or _say, permit)
             except BaseException:
                 file.close_unchanged(connection, path)
                 raise
@@ -277,6 +280,13 @@ class SqliteStore:
 
 def _wait_at_most(connection: sqlite3.Connection, seconds: float) -> None:
     connection.execute(f"PRAGMA busy_timeout = {round(seconds * 1000):d}")
+
+
+def _is_current(connection: sqlite3.Connection) -> bool:
+    """Whether the file is ours, and has the schema that this program writes."""
+    of_file = "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version"
+    found = connection.execute(of_file).fetchone()
+    return bool(found == (migrate.APPLICATION_ID, migrate.SCHEMA))
 
 
 def _refuse(damage: str) -> None:
