@@ -10,7 +10,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
 
-from fairlane.input_file import read_file
+from fairlane.careful_files import read_file
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND, Micros
 from fairlane.model.record import dataclass

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from fairlane.careful_files import make_folder, make_home
 from fairlane.model.errors import Refused
-from fairlane.private_files import make_folder, make_home
 from tests.acceptance.commands import ROOT, fairlane
 from tests.daemon.world import World
 from tests.waiting import LIMIT_SECONDS, until

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.input_file import read_file
+from fairlane.careful_files import read_file
 from fairlane.intake import recipes, templates
 from fairlane.model.errors import Invalid, Refused
 from fairlane.model.project import Project

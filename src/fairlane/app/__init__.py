@@ -7,11 +7,11 @@ import pwd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairlane.careful_files import make_home
 from fairlane.clock import Clock, SystemClock
 from fairlane.engine.context import STORE_FILE, Context
 from fairlane.model.errors import Invalid
 from fairlane.model.names import OLD_NAME
-from fairlane.private_files import make_home
 from fairlane.settings import FILE, Settings
 
 if TYPE_CHECKING:

@@ -128,7 +128,7 @@ def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
 
 def read_text(name: str, what: str = "file", most: int = FILE_BYTES_MAX) -> str:
     """The text of a file; `-` is standard input."""
-    from fairlane.input_file import read_file
+    from fairlane.careful_files import read_file
 
     try:
         data = read_input(most) if name == "-" else read_file(name, most)
@@ -141,7 +141,7 @@ def read_text(name: str, what: str = "file", most: int = FILE_BYTES_MAX) -> str:
 
 def read_input(most: int = LIST_BYTES_MAX) -> bytes:
     """Standard input until its end."""
-    from fairlane.input_file import read_stream
+    from fairlane.careful_files import read_stream
 
     try:
         return read_stream(sys.stdin.buffer, most)

@@ -17,9 +17,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from fairlane.careful_files import make_folder
 from fairlane.executors.base import Executor
 from fairlane.model.amounts import LINE_MAX
-from fairlane.private_files import make_folder
 
 #: Most bytes of `exit.json` and `runner.json`.
 RECORD_MAX = 1 << 20

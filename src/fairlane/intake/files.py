@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from fairlane.input_file import read_file
+from fairlane.careful_files import read_file
 from fairlane.intake.sources.base import Where
 from fairlane.model.errors import Invalid, TryLater
 from fairlane.model.values import once

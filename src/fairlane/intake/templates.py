@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairlane.input_file import read_file
+from fairlane.careful_files import read_file
 from fairlane.model.errors import Refused, did_you_mean
 from fairlane.model.project import Project
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
-from fairlane.input_file import read_file
+from fairlane.careful_files import read_file
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import Micros, show_duration
 from fairlane.model.project import Budget

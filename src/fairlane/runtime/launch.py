@@ -14,6 +14,7 @@ from tempfile import TemporaryFile
 from fairlane import workspaces
 from fairlane.agents.contract import Agent, agents, expanded, passed
 from fairlane.agents.parsers import parser_for
+from fairlane.careful_files import make_folder
 from fairlane.clock import Clock, Waker
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending, Report
@@ -29,7 +30,6 @@ from fairlane.model.project import Project
 from fairlane.model.record import dataclass
 from fairlane.model.sandbox import NO_SANDBOX
 from fairlane.model.task import Task
-from fairlane.private_files import make_folder
 from fairlane.settings import PoolSettings, Settings
 
 #: How many launches are prepared at once: a slow worktree delays no other.

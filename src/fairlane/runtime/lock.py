@@ -14,10 +14,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypedDict
 
+from fairlane.careful_files import opener
 from fairlane.clock import poll
 from fairlane.model.errors import Refused, TryLater
 from fairlane.model.names import VERSION
-from fairlane.private_files import opener
 
 #: Starting: many may at once. Settling: one at a time.
 STARTING, SETTLING = "starting.lock", "settling.lock"

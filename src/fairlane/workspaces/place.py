@@ -6,12 +6,12 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from fairlane.careful_files import make_folder
 from fairlane.model.errors import Refused, Shortage
 from fairlane.model.names import OLD_NAME
 from fairlane.model.project import Project
 from fairlane.model.record import dataclass
 from fairlane.model.task import Task
-from fairlane.private_files import make_folder
 from fairlane.settings import Settings
 from fairlane.workspaces import checkouts, clone, git, repository, tree, upload
 from fairlane.workspaces.plain_files import NotPlain, line_of

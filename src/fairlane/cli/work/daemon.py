@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlane.careful_files import make_home, opener
 from fairlane.cli.options import Call, takes_call
 from fairlane.cli.output import count, print_json, safe, warn, write
 from fairlane.cli.values import DURATION
@@ -17,7 +18,6 @@ from fairlane.cli.work import serve
 from fairlane.clock import poll
 from fairlane.model.errors import FairlaneError, TryLater
 from fairlane.model.instant import SECOND
-from fairlane.private_files import make_home, opener
 
 if TYPE_CHECKING:
     from collections.abc import Callable

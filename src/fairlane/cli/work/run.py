@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlane.careful_files import make_home
 from fairlane.cli.options import Call, takes_call
 from fairlane.cli.output import count, paint, print_json, table, warn, write
 from fairlane.cli.values import DURATION
@@ -16,7 +17,6 @@ from fairlane.clock import SYSTEM
 from fairlane.model.documents.reports import StatsAnswer, SummaryAnswer
 from fairlane.model.errors import TryLater
 from fairlane.model.instant import SECOND
-from fairlane.private_files import make_home
 
 if TYPE_CHECKING:
     from fairlane.daemon.main import RunOptions

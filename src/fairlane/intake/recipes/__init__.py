@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairlane.input_file import read_file
+from fairlane.careful_files import read_file
 from fairlane.intake import fields
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.project import Project

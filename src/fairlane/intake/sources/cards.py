@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from fairlane.input_file import read_file
+from fairlane.careful_files import read_file
 from fairlane.intake import atomic_write, frontmatter
 from fairlane.intake.outline import leftover
 from fairlane.intake.sources import base

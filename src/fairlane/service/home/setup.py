@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlane.careful_files import make_home
 from fairlane.executors.sandbox import machine
 from fairlane.model.errors import Refused
 from fairlane.model.names import SCHEMA
-from fairlane.private_files import make_home
 from fairlane.settings import FILE
 
 if TYPE_CHECKING:

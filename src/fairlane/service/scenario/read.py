@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from fairlane.input_file import read_file
+from fairlane.careful_files import read_file
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import DAY, Instant, show_instant
 from fairlane.model.plan import Plan, Reason

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from fairlane.careful_files import opener
 from fairlane.clock import SystemClock
 from fairlane.model.errors import NO_ROOM, FairlaneError, Refused, TryLater
 from fairlane.model.instant import HOUR
-from fairlane.private_files import opener
 from fairlane.store.sql.rows import Damaged
 from fairlane.store.sqlite import lock
 
