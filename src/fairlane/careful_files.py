@@ -6,6 +6,7 @@ functions raise `OSError`, whose `strerror` says what is wrong, as for any unrea
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -25,6 +26,26 @@ def make_folder(folder: Path) -> Path:
     for each in (*reversed(missing), folder):
         each.mkdir(mode=0o700, exist_ok=True)
     return folder
+
+
+def make_own(folder: Path) -> bool:
+    """Make a folder in one of everybody; whether it is one of ours that nobody else may enter.
+
+    Others can put a link of its name into /tmp, which would lead elsewhere.
+    """
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    return is_own(folder)
+
+
+def is_own(folder: Path) -> bool:
+    """Whether this is a folder of ours, and no link."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    is_private = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == 0o700
+    return is_private and found.st_uid == os.getuid()
 
 
 def opener(path: str, flags: int) -> int:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from fairlane.executors.base import socket_of
 from fairlane.executors.process import kill_left_over
-from fairlane.executors.runfiles import socket_of
 from fairlane.executors.sandbox import _refuse_store
 from fairlane.model.errors import Shortage
 from tests.attackers.test_sandbox_walls import KINDS, PROBLEMS, name_of, settle_in

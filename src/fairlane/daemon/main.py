@@ -100,8 +100,7 @@ class Daemon:
         self._files.fit(self.policy)
         self._port.present()
         self._notices.begin()
-        recovered = self.attempts.recover()
-        for line in recovered.lines():
+        for line in self.attempts.recover().lines():
             self.say(line)
         self._sources.begin()
         end = self._clock.monotonic() + SOURCES_SECONDS
@@ -158,19 +157,14 @@ class Daemon:
         if not due:
             return
         self._planned_at = self.context.now()
-        leased = self._port.lease(limit=self._most(options.limit))  # durable before it starts
+        files, most = self._files, options.limit
+        most = most if files.enough else files.most(most, self.attempts.count)
+        leased = self._port.lease(limit=most)  # durable before anything starts
         self.plan = leased.plan
         self._dirty = bool(leased.plan.reclaims)  # they wait from now on: the next plan knows it
         self.attempts.launch(leased.documents, self.policy.capacity.spawn_delay / SECOND)
         self._note_empty(leased.plan)
         compact_if_due(self.context)
-
-    def _most(self, limit: int | None) -> int | None:
-        """How many may start now: no more than there are open files for."""
-        if self._files.agents is None:
-            return limit
-        room = max(0, self._files.agents - self.attempts.count)
-        return room if limit is None else min(room, limit)
 
     def _plan_is_due(self) -> bool:
         """Something changed, or a time has come; files that tasks wait for tell of nothing."""

@@ -17,7 +17,7 @@ class OpenFiles:
     def __init__(self, context: Context, say: Callable[[str], None]) -> None:
         self._context, self._say = context, say
         self._files: limits.Files | None = None  # where they are too few for all slots
-        self.agents: int | None = None  # as many as there is room for; None: enough for all slots
+        self.enough = True
 
     def fit(self, policy: Policy) -> None:
         """Make room for all slots; where the hard limit has none, tell people so."""
@@ -30,4 +30,11 @@ class OpenFiles:
             message = files.message(slots)
             self._say(f"warning: {message}. {limits.HINT}")
             troubles.report(self._context, _CODE, message, limits.HINT)
-        self._files, self.agents = files, None if files is None else files.agents
+        self._files, self.enough = files, files is None
+
+    def most(self, limit: int | None, running: int) -> int | None:
+        """How many may start in a round beside those that run, where there is not enough."""
+        if self._files is None:
+            return limit
+        room = max(0, self._files.agents - running)
+        return room if limit is None else min(room, limit)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
@@ -13,6 +16,8 @@ from fairlane.model.record import dataclass
 
 #: What an attempt prints.
 STREAMS = ("stdout", "stderr")
+#: The longest folder for sockets: the kernel takes paths of 107 bytes.
+_FOLDER_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,16 @@ class Calls:
 
     socket: Path
     argv: tuple[str, ...]
+
+
+def socket_of(run: Path) -> Path:
+    """The socket of an attempt, at a path of its own that is short enough for a socket."""
+    named = hashlib.sha256(os.fsencode(run)).hexdigest()[:16]
+    folders = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")  # noqa: S108
+    within = next(
+        each for each in folders if each and len(each) <= _FOLDER_MAX and Path(each).is_dir()
+    )
+    return Path(within, f"fairlane-{os.getuid()}-{named}", "socket")
 
 
 @dataclass(frozen=True, slots=True)

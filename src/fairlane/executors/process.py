@@ -15,18 +15,17 @@ from io import FileIO
 from pathlib import Path
 from types import NoneType
 
-from fairlane.executors import runner
+from fairlane.careful_files import is_own
+from fairlane.executors import base, runner
 from fairlane.executors.base import STREAMS, Ended, Exit, Gone, Handle, Orders, Running, State
 from fairlane.executors.runfiles import (
     Damaged,
     append,
     damage_of,
-    is_own,
     make_run,
     read_part,
     read_record,
     size,
-    socket_of,
 )
 from fairlane.executors.runner import cgroup
 
@@ -97,7 +96,7 @@ def kill_left_over(run: Path) -> None:
     for pid in runner.marked(str(run)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
-    socket = socket_of(run)
+    socket = base.socket_of(run)
     if is_own(socket.parent):
         with contextlib.suppress(OSError):
             socket.unlink(missing_ok=True)

@@ -1,17 +1,12 @@
-"""Run folders, which agents can change: read regular files only, no links; follow the output.
-
-The socket of an attempt lies apart from its run folder, whose path may be too long for one.
-"""
+"""Run folders, which agents can change: read regular files only, no links; follow the output."""
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -252,37 +247,3 @@ class Lines:
 
     def _text(self, line: bytes | bytearray) -> str:
         return line.decode("utf-8", "replace")
-
-
-#: The longest folder for sockets: the kernel takes paths of 107 bytes.
-_FOLDER_MAX = 60
-
-
-def socket_of(run: Path) -> Path:
-    """The socket of an attempt, at a path of its own that is short enough for a socket."""
-    named = hashlib.sha256(os.fsencode(run)).hexdigest()[:16]
-    folders = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")  # noqa: S108
-    within = next(
-        each for each in folders if each and len(each) <= _FOLDER_MAX and Path(each).is_dir()
-    )
-    return Path(within, f"fairlane-{os.getuid()}-{named}", "socket")
-
-
-def make_own(folder: Path) -> bool:
-    """Make the folder of a socket; whether it is a folder of ours that nobody else may enter.
-
-    Others can put a link of its name into /tmp, and a sandbox would show where that leads.
-    """
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    return is_own(folder)
-
-
-def is_own(folder: Path) -> bool:
-    """Whether this is a folder of ours, and no link."""
-    try:
-        found = folder.lstat()
-    except OSError:
-        return False
-    is_private = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == 0o700
-    return is_private and found.st_uid == os.getuid()

@@ -20,8 +20,8 @@ from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending, Report
 from fairlane.engine.port import LocalPort, Port
 from fairlane.executors import sandbox
-from fairlane.executors.base import After, Calls, Executor, Handle, Orders, patterns
-from fairlane.executors.runfiles import make_run, put, socket_of
+from fairlane.executors.base import After, Calls, Executor, Handle, Orders, patterns, socket_of
+from fairlane.executors.runfiles import make_run, put
 from fairlane.executors.sandbox.view import Visible, config_folders
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.errors import MISSING, ON_DISK, FairlaneError, Shortage

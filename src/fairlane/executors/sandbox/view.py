@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from fairlane.careful_files import make_own
 from fairlane.executors.base import Orders
-from fairlane.executors.runfiles import make_own
 from fairlane.model.record import dataclass
 from fairlane.model.sandbox import SandboxSettings
 
