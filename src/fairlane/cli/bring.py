@@ -287,8 +287,10 @@ def convert(call: Call, format_: str, file: str, to_write: bool) -> None:
 
 def _converted_text(document: ConvertAnswer, written: bool) -> str:
     if written and not document["changed"]:
-        return "nothing new: everything is as the files say"
+        parts = ["nothing new: everything is as the files say"]
+        return "\n\n".join([*parts, *_left_out(document)])
     parts = _written(document) if written else _would_write(document)
+    parts += _left_out(document)
     if document["notes"]:
         notes = [wrapped(safe(note), 2, "- ") for note in document["notes"]]
         parts.append("\n".join([paint("What is different:", "bold"), *notes]))
@@ -298,6 +300,23 @@ def _converted_text(document: ConvertAnswer, written: bool) -> str:
     if not written:
         parts.append("Nothing is written; --write does it.")
     return "\n\n".join(parts)
+
+
+def _left_out(document: ConvertAnswer) -> list[str]:
+    """Work that cannot come in, and why."""
+    rows = document["skipped"]
+    lines = [_misfit(row) for row in rows[:NAMED_MAX]]
+    return (
+        ["\n".join([paint("Left out:", "bold"), *lines, *_more(len(rows), "left out")])]
+        if rows
+        else []
+    )
+
+
+def _misfit(row: SkippedDocument) -> str:
+    """The place, the id if there is one, and why."""
+    names = [row["where"], "" if row["id"] == "?" else row["id"]]
+    return _wrapped(f"{' '.join(filter(None, names))}: {row['reason']}")
 
 
 def _would_write(document: ConvertAnswer) -> list[str]:

@@ -21,6 +21,7 @@ from fairlane.engine.task_changes import (
     ready_at,
 )
 from fairlane.engine.usage import Books
+from fairlane.intake.routing import artifact_exists
 from fairlane.lifecycle.backoff import half_open_at
 from fairlane.lifecycle.step import step
 from fairlane.model.event import Happening
@@ -141,11 +142,7 @@ def _folder(context: Context, projects: dict[str, Project], task: Task) -> Path 
 
 def _missing(folder: Path | None, artifacts: tuple[str, ...]) -> tuple[str, ...]:
     """Those that do not exist, or lie outside their folder once links are followed."""
-    if folder is None:
-        return artifacts
-    root = folder.resolve()
-    paths = ((name, (root / name).resolve()) for name in artifacts)
-    return tuple(name for name, path in paths if not path.is_relative_to(root) or not path.exists())
+    return tuple(name for name in artifacts if not artifact_exists(folder, name))
 
 
 #: A plan that waited longer for its turn is made again.

@@ -198,8 +198,10 @@ class Records:
         return error.within(where) if where else error
 
 
-def parse_jsonl(text: str, origin: str) -> Records:
-    """One task a line; empty lines are left out, a bad one is named."""
+def parse_jsonl(
+    text: str, origin: str, skip: Callable[[str, Invalid], None] | None = None
+) -> Records:
+    """One task a line; empty lines are left out, a bad one is refused by name or told to `skip`."""
     lines = text.split("\n")
     numbers = [at for at, line in enumerate(lines) if line and not line.isspace()]
     written = [lines[at] for at in numbers] if len(numbers) < len(lines) else lines
@@ -212,16 +214,25 @@ def parse_jsonl(text: str, origin: str) -> Records:
     except (ValueError, RecursionError):
         rows = None
     if rows is None or len(rows) != len(written) or set(map(type, rows)) - {dict}:
-        rows = [_row(line, where(at)) for at, line in enumerate(written)]
+        rows, good = [], []
+        for at, line in enumerate(written):
+            try:
+                rows.append(_row(line))
+                good.append(numbers[at])
+            except Invalid as error:
+                if skip is None:
+                    raise error.within(where(at)) from error
+                skip(where(at), error)
+        numbers = good
     return Records(rows, where)
 
 
-def _row(line: str, where: str) -> dict[str, object]:
+def _row(line: str) -> dict[str, object]:
     hint = 'Each line is one task, such as {"id": "a", "prompt": "Fix the build"}.'
     try:
         row = json.loads(line, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
-        raise Invalid(f"{where}: not JSON: {error}", hint) from error
+        raise Invalid(f"not JSON: {error}", hint) from error
     if not isinstance(row, dict):
-        raise Invalid(f"{where}: not a task: {line[:60]!r}", hint)
+        raise Invalid(f"not a task: {line[:60]!r}", hint)
     return row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -152,17 +153,37 @@ def missing_artifacts(
     """Those that do not exist now; one that leaves its folder through a link is refused."""
     repo = Path(project.repo).expanduser() if project.repo else None
     folder = repo if parent is None else home / "artifacts" / parent
+    absent = []
+    for path in paths:
+        if artifact_exists(folder, path):
+            continue
+        if not os.path.isabs(path):  # noqa: PTH117 - it is kept as text
+            _check_inside(folder, path, project)
+        absent.append(path)
+    return tuple(absent)
+
+
+def _check_inside(folder: Path | None, path: str, project: Project) -> None:
     if folder is None:
         raise Refused(
             f"artifacts have no folder: project {project.name} has no repository",
             f"Name a parent, or set one: fairlane project set {project.name} --repo DIR.",
         )
-    inside = folder.resolve()
-    absent = []
-    for path in paths:
-        target = (inside / path).resolve()
-        if not target.is_relative_to(inside):
-            raise Invalid(f"artifact {path!r} leaves its folder through a link to {target}")
-        if not target.exists():
-            absent.append(path)
-    return tuple(absent)
+    target = (folder.resolve() / path).resolve()
+    if not target.is_relative_to(folder.resolve()):
+        raise Invalid(f"artifact {path!r} leaves its folder through a link to {target}")
+
+
+def artifact_exists(folder: Path | None, name: str) -> bool:
+    """Whether an artifact is there: in its folder once links are followed.
+
+    An absolute path is looked for as it is. Callers cannot give one; a conversion that people run
+    can, because another scheduler keeps its artifacts elsewhere.
+    """
+    if os.path.isabs(name):  # noqa: PTH117 - it is kept as text
+        return os.path.exists(name)  # noqa: PTH110 - false where it may not be looked at
+    if folder is None:
+        return False
+    root = folder.resolve()
+    path = (root / name).resolve()
+    return path.is_relative_to(root) and path.exists()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
 from fairlane.intake import fields
 from fairlane.intake.fields import Records, TaskValues
+from fairlane.intake.kinship import cycle_error, find_cycle, relatives, unknown_text
 from fairlane.intake.routing import Router
 from fairlane.model.errors import FairlaneError, Refused, did_you_mean
 from fairlane.model.instant import Instant
@@ -217,50 +218,10 @@ def relate(reading: Reading, policy: Policy, drafts: Drafts) -> dict[str, Status
     return statuses | {name: Status.QUEUED for name in named if name in drafts}
 
 
-def relatives(draft: Mapping[str, object]) -> Iterator[str]:
-    """Everything that a task waits for by name."""
-    needs, parent = draft.get("needs"), draft.get("parent")
-    if isinstance(needs, list | tuple):
-        yield from needs
-    if isinstance(parent, str):
-        yield parent
-
-
 def _missing(task: str, named: str, drafts: Drafts) -> FairlaneError:
     near = did_you_mean(named, drafts)
     hint = near if near.startswith("Did") else "Add it first, or take it out."
-    message = f"{task} needs {named!r}, which is not known"
-    if drafts[task].get("parent") == named:
-        message = f"the parent of {task}, {named!r}, is not known"
-    return Refused(message, hint, code="unknown_task")
-
-
-def find_cycle(kin: Mapping[str, Mapping[str, object]]) -> list[str]:
-    """Tasks that wait for themselves, in the order of the way; nothing if there are none."""
-    finished: set[str] = set()
-    for start in kin:
-        if start in finished:
-            continue
-        path = {start: relatives(kin[start])}
-        while path:
-            here = next(reversed(path))
-            for relative in path[here]:
-                if relative in path:
-                    names = list(path)
-                    return names[names.index(relative) :]
-                if relative in kin and relative not in finished:
-                    path[relative] = relatives(kin[relative])
-                    break
-            else:
-                finished.add(here)
-                del path[here]
-    return []
-
-
-def cycle_error(around: list[str]) -> FairlaneError:
-    """The way around, and what to do."""
-    way = " → ".join((*around, around[0]))
-    return Refused(f"a cycle: {way}", "Take one need or parent out.", code="cycle")
+    return Refused(unknown_text(task, named, drafts[task]), hint, code="unknown_task")
 
 
 def _set_depths(kin: Drafts, drafts: Drafts, known: Mapping[str, Task]) -> None:

@@ -11,8 +11,8 @@ from fairlane.engine.context import Context
 from fairlane.engine.task_changes import TaskChanges
 from fairlane.intake import fields, recipes
 from fairlane.intake.fields import Records
+from fairlane.intake.kinship import relatives
 from fairlane.intake.routing import DEFAULT_PROJECT, Router, group_priority
-from fairlane.intake.submit import relatives
 from fairlane.intake.tree import Branch, branches
 from fairlane.model.errors import FairlaneError, Invalid, NotFound, Refused, did_you_mean
 from fairlane.model.names import SCHEMA

@@ -101,7 +101,10 @@ class ConvertedPauseDocument(TypedDict):
 
 
 class ConvertAnswer(Answer):
-    """What another scheduler's files amount to; `added` and on: after it was written."""
+    """What another scheduler's files amount to; `added` and on: after it was written.
+
+    `tasks` counts what can come in; `skipped` names the work that cannot.
+    """
 
     format: str
     file: str
@@ -110,6 +113,7 @@ class ConvertAnswer(Answer):
     projects: list[dict[str, object]]
     pauses: list[ConvertedPauseDocument]
     tasks: int
+    skipped: list[SkippedDocument]
     notes: list[str]
     unknown: list[str]
     added: int

@@ -11,7 +11,15 @@ from pathlib import Path
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.service.conversion.base import Converted
 
-_NOT_FORMATS = ("__init__", "base", "gastown_agents", "gastown_rigs", "operation")
+_NOT_FORMATS = (
+    "__init__",
+    "base",
+    "gastown_agents",
+    "gastown_rigs",
+    "loopr_files",
+    "operation",
+    "sift",
+)
 
 
 def names() -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fairlane.intake import files
+from fairlane.intake.sources.base import LeftOut
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND, Instant, show_duration
 from fairlane.model.task import Status
@@ -145,6 +146,9 @@ class Brought:
     ended_at: Instant | None = None
     failures: int = 0
     reason: str = ""  # why it is parked or canceled
+    where: str = ""  # the file and line, for messages
+    artifacts: tuple[str, ...] = ()  # absolute paths that must exist before it starts
+    paused: bool = False  # by itself
     used: tuple[tuple[Instant, int], ...] = ()  # when, how many tokens
 
 
@@ -170,6 +174,7 @@ class Converted:
     projects: dict[str, dict[str, object]] = field(default_factory=dict)
     pauses: list[Paused] = field(default_factory=list)
     tasks: list[Brought] = field(default_factory=list)
+    skipped: list[LeftOut] = field(default_factory=list)  # work that cannot be brought over
     notes: list[str] = field(default_factory=list)  # what means something else now, and why
     unknown: list[str] = field(default_factory=list)  # keys without a counterpart
 
@@ -182,6 +187,10 @@ class Converted:
     def note(self, text: str) -> None:
         """Something that people should know."""
         self.notes.append(text)
+
+    def skip(self, name: object, reason: str, where: str) -> None:
+        """Leave one piece of work out, by name; the rest comes in."""
+        self.skipped.append(LeftOut(str(name), reason, where, bad=True))
 
 
 #: The column of the remarks.

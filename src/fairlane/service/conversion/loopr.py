@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import TypeVar
 
-from fairlane.intake import fields, files
+from fairlane.intake import files
 from fairlane.intake.fields import parse_jsonl
 from fairlane.model.errors import Invalid
 from fairlane.model.task import Status
-from fairlane.model.values import check_name, none_of, whole
+from fairlane.model.values import check_name, none_of, text, whole
 from fairlane.service.conversion import base
 from fairlane.service.conversion.base import UNCHANGED, Brought, Converted, Keys, count, signed
+from fairlane.service.conversion.loopr_files import STORE, Folder, latest
 
+T = TypeVar("T")
 KINDS = ("plan", "spec", "phase", "code")
 #: Key of the score -> what loopr calls it.
 _SCORE = {
@@ -24,35 +28,50 @@ _SCORE = {
 }
 _STATUS = {
     "pending": Status.QUEUED,
+    "paused": Status.QUEUED,
     "complete": Status.DONE,
     "invalidated": Status.CANCELED,
     "running": Status.PARKED,
-    "paused": Status.PARKED,
     "rebasing": Status.PARKED,
     "failed": Status.PARKED,
 }
 _KNOWN = (
     "id", "loop_type", "parent_id", "input_artifact", "output_artifacts", "status", "iteration",
-    "max_iterations", "created_at", "updated_at", "title", "prompt",
+    "max_iterations", "created_at", "updated_at", "title", "prompt", "prompt_path", "description",
+    "progress", "context",
 )  # fmt: skip
+#: Known, and kept in `meta` too.
+_KEPT = ("output_artifacts", "prompt_path", "context")
 _PARKED = (
-    "Loops that are running, paused, rebasing or failed come in parked: nothing starts twice. "
+    "Loops that are running, rebasing or failed come in parked: nothing starts twice. "
     "`fairlane retry ID` puts one back."
 )
+_PAUSED = "Loops that are paused come in paused: `fairlane resume task:ID` lets one start."
 _ARTIFACTS = (
-    "input_artifact is looked for in artifacts/PARENT of the home folder: copy there what a loop "
-    "waits for. One that no parent makes is kept in meta."
+    "A loop waits until its input_artifact exists where loopr has it: an absolute path, or one in "
+    "loopr's folder. `fairlane why ID` shows the path."
 )
+_VALIDATION = (
+    "validation_command is part of the prompt and kept in meta; the agent's own result decides "
+    "whether an attempt succeeded."
+)
+_VERSIONS = "Of several lines with one id the newest counts."
+_TITLE_MAX = 100
+_MILLISECONDS_MAX = 10**14
+_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_]+)\s*\}\}")
+_FILES = ("loopr.yml", "loops.jsonl", f"{STORE}/loops.jsonl")
 
 
 def convert(path: Path) -> Converted:
     """A `loopr.yml`, a file of loops, or the folder that holds both."""
     converted = Converted()
-    for file in base.inside(path, "loopr.yml", "loops.jsonl"):
-        if file.suffix == ".jsonl":
-            _loops(file, converted)
-        else:
+    found = base.inside(path, *_FILES)
+    loops = [file for file in found if file.suffix == ".jsonl"]
+    for file in found:
+        if file not in loops:
             _rules(base.read_yaml(file), converted)
+    if loops:
+        _Loops(loops[0], converted).read()
     return converted
 
 
@@ -65,8 +84,11 @@ def _rules(keys: Keys, converted: Converted) -> None:
     )
     for name in ("max_loops", "max_concurrent_loops"):
         converted.rule("caps.all", keys.take(f"concurrency.{name}", count), name)
-    for kind, limit in keys.take_all("concurrency.per_type.", count).items():
-        converted.rule(f"caps.kind:{kind}", limit, f"per_type.{kind}")
+    limits: dict[str, object] = {**keys.take_all("concurrency.per_type.", count)}
+    unlimited = dict.fromkeys(KINDS if limits else (), "none")  # which the preset would limit
+    for kind, limit in (unlimited | limits).items():
+        called = f"per_type.{kind}" if kind in limits else f"per_type has no {kind}"
+        converted.rule(f"caps.kind:{kind}", limit, called)
     calls = keys.take("concurrency.max_api_calls", count)
     converted.rule("caps.pool:anthropic", calls, "max_api_calls")
     for kind in KINDS:
@@ -76,10 +98,7 @@ def _rules(keys: Keys, converted: Converted) -> None:
     converted.settings["agent"] = "claude"
     converted.called["agent"] = "loopr calls the Anthropic API"
     if calls is not None:
-        converted.note(
-            'max_api_calls bounded calls of the API; caps."pool:anthropic" bounds attempts in '
-            "flight on that account, because agents make their own calls."
-        )
+        converted.note(_calls_note(calls, converted.policy.get("caps.all")))
     converted.note(
         "per_type counted only what one tick started; a cap counts everything in flight of "
         "that kind."
@@ -87,72 +106,157 @@ def _rules(keys: Keys, converted: Converted) -> None:
     converted.unknown += keys.unknown()
 
 
-def _loops(file: Path, converted: Converted) -> None:
-    records = parse_jsonl(files.read_text(file, base.WHAT), str(file))
-    odd: dict[str, None] = {}
-    for at, row in enumerate(records.rows):
-        try:
-            converted.tasks.append(_task(row))
-        except Invalid as error:
-            raise Invalid(f"{records.where(at)}: {error.message}", UNCHANGED) from None
-        odd |= dict.fromkeys(key for key in row if key not in _KNOWN)
-    if any(task.status is Status.PARKED for task in converted.tasks):
-        converted.note(_PARKED)
-    if any("artifacts" in task.record for task in converted.tasks):
-        converted.note(_ARTIFACTS)
-    converted.unknown += [f"{file.name}: {key} (kept in meta)" for key in odd]
-
-
-def _task(row: Mapping[str, object]) -> Brought:
-    """One loop; what has no field of its own is kept in `meta`."""
-    word = row.get("status", "pending")
-    if not isinstance(word, str) or word not in _STATUS:
-        raise none_of(word, _STATUS).within("status")
-    status = _STATUS[word]
-    name = check_name("task", row.get("id"))
-    meta = {key: value for key, value in row.items() if key not in _KNOWN}
-    artifact = _artifact(row)
-    for key in ("output_artifacts", *(() if artifact else ("input_artifact",))):
-        if row.get(key):
-            meta[key] = row[key]
-    record = {
-        "id": name,
-        "kind": row.get("loop_type", "code"),
-        "title": row.get("title") or name,
-        "prompt": row.get("prompt"),
-        "parent": row.get("parent_id"),
-        "artifacts": [artifact] if artifact else None,
-        "max_attempts": row.get("max_iterations"),
-        "meta": meta,
-    }
-    ended = status in (Status.DONE, Status.CANCELED)
-    return Brought(
-        {key: value for key, value in record.items() if value not in (None, {})},
-        status,
-        created_at=_instant(row, "created_at"),
-        ended_at=_instant(row, "updated_at") if ended else None,
-        failures=max(0, _whole(row, "iteration") - 1),
-        reason=f"{word} in loopr" if status in (Status.PARKED, Status.CANCELED) else "",
+def _calls_note(calls: int, loops: object) -> str:
+    """What a bound on calls does here, until calls themselves are bounded."""
+    text = (
+        'max_api_calls bounded calls of the API; caps."pool:anthropic" bounds attempts in flight '
+        "on that account, because agents make their own calls."
+    )
+    if not isinstance(loops, int) or calls >= loops:
+        return text
+    return (
+        f"At most {calls} loops run at once although max_loops is {loops}, until calls are capped "
+        f"by a gateway: {text} `fairlane policy set caps.pool:anthropic={loops}` lets {loops} run."
     )
 
 
-def _artifact(row: Mapping[str, object]) -> str | None:
-    """What its parent makes; a loop without a parent, or a path of its own, has no place here."""
-    if not row.get("input_artifact") or not row.get("parent_id"):
+class _Loops:
+    """The loops of one file; one that cannot be brought over is left out by name."""
+
+    def __init__(self, file: Path, converted: Converted) -> None:
+        self.file, self.converted = file, converted
+        self.folder = Folder(file)
+
+    def read(self) -> None:
+        """All lines; a file without a single good one is refused."""
+        converted = self.converted
+
+        def skip(where: str, error: Invalid) -> None:
+            converted.skip("?", error.message, where)
+
+        records = parse_jsonl(files.read_text(self.file, base.WHAT), self.file.name, skip)
+        if converted.skipped and not records.rows:
+            first = converted.skipped[0]
+            raise Invalid(f"{self.file.parent / first.where}: {first.reason}", UNCHANGED)
+        rows = latest(dict(enumerate(records.rows)))
+        for at, row in rows.items():
+            try:
+                converted.tasks.append(self._task(row, records.where(at)))
+            except Invalid as error:
+                converted.skip(row.get("id", "?"), error.message, records.where(at))
+        odd = dict.fromkeys(key for row in rows.values() for key in _odd(row))
+        converted.unknown += [f"{self.file.name}: {key} (kept in meta)" for key in odd]
+        self._notes(odd, len(rows) < len(records.rows))
+
+    def _notes(self, odd: Collection[str], versions: bool) -> None:
+        tasks = self.converted.tasks
+        notes = {
+            _VERSIONS: versions,
+            _PARKED: any(task.status is Status.PARKED for task in tasks),
+            _PAUSED: any(task.paused for task in tasks),
+            _ARTIFACTS: any(task.artifacts for task in tasks),
+            _VALIDATION: "validation_command" in odd,
+        }
+        self.converted.notes += [text for text, holds in notes.items() if holds]
+
+    def _task(self, row: Mapping[str, object], where: str) -> Brought:
+        """One loop; what has no field of its own is kept in `meta`."""
+        word = row.get("status", "pending")
+        if not isinstance(word, str) or word not in _STATUS:
+            raise none_of(word, _STATUS).within("status")
+        status = _STATUS[word]
+        name = check_name("task", row.get("id"))
+        meta = {key: value for key, value in row.items() if key not in _KNOWN}
+        meta |= {key: row[key] for key in _KEPT if row.get(key)}
+        artifact = _take(row, "input_artifact", self.folder.artifact)
+        ended = status in (Status.DONE, Status.CANCELED)
+        record = {
+            "id": name,
+            "kind": row.get("loop_type", "code"),
+            "title": row.get("title") or _first_line(_context(row).get("task")) or name,
+            "prompt": None if ended else self._prompt(name, row, artifact),
+            "parent": row.get("parent_id"),
+            "max_attempts": _take(row, "max_iterations", whole(1, 10**6)),
+            "meta": meta,
+        }
+        return Brought(
+            {key: value for key, value in record.items() if value not in (None, {})},
+            status,
+            created_at=_take(row, "created_at", _instant),
+            ended_at=_take(row, "updated_at", _instant) if ended else None,
+            failures=max(0, (_take(row, "iteration", whole(0)) or 0) - 1),
+            reason=f"{word} in loopr" if status in (Status.PARKED, Status.CANCELED) else "",
+            where=where,
+            artifacts=(artifact,) if artifact and not ended else (),
+            paused=word == "paused",
+        )
+
+    def _prompt(self, name: str, row: Mapping[str, object], artifact: str | None) -> str:
+        """What loopr gives the model, with where its input is; a loop without any is refused."""
+        said = _take(row, "prompt", text)
+        if not said:
+            said = _take(row, "prompt_path", lambda path: self.folder.prompt(name, path)) or ""
+        context = _context(row)
+        said = _PLACEHOLDER.sub(lambda found: _filled(found, context), said)
+        task = context.get("task")
+        parts = [said, task if isinstance(task, str) and task not in said else ""]
+        parts.append(_take(row, "description", text) or "")
+        if not any(part.strip() for part in parts):
+            parts = [_take(row, "title", text) or ""]
+        if artifact:
+            parts.append(f"Your input is {artifact}.")
+        parts = [part.strip() for part in parts if part.strip()]
+        if not parts:
+            raise Invalid("it has no prompt: no prompt_path, prompt, description, title or task")
+        return "\n\n".join([*parts, *self._rest(row)])
+
+    def _rest(self, row: Mapping[str, object]) -> list[str]:
+        """How its end is known, and what happened so far."""
+        parts = []
+        outputs = row.get("output_artifacts")
+        if isinstance(outputs, list) and outputs:
+            paths = ", ".join(self.folder.artifact(path) for path in outputs)
+            parts.append(f"Write your result to {paths}.")
+        command = _take(row, "validation_command", text)
+        if command and command.strip():
+            parts.append(f"You are done when this command succeeds: {command.strip()}")
+        progress = _take(row, "progress", text)
+        if progress and progress.strip():
+            parts.append(f"## Previous Attempts\n\n{progress.strip()}")
+        return parts
+
+
+def _odd(row: Mapping[str, object]) -> list[str]:
+    """The keys that have no field of their own."""
+    inner = [f"context.{key}" for key in _context(row) if key != "task"]
+    return [key for key in row if key not in _KNOWN] + inner
+
+
+def _context(row: Mapping[str, object]) -> Mapping[str, object]:
+    context = row.get("context")
+    return context if isinstance(context, dict) else {}
+
+
+def _filled(found: re.Match[str], context: Mapping[str, object]) -> str:
+    """The value of a placeholder; one that nobody gave stays as it is."""
+    value = context.get(found[1])
+    return str(value) if isinstance(value, str | int | float) else found[0]
+
+
+def _first_line(value: object) -> str:
+    return value.strip().partition("\n")[0][:_TITLE_MAX] if isinstance(value, str) else ""
+
+
+def _take(row: Mapping[str, object], key: str, read: Callable[[object], T]) -> T | None:
+    """A typed value; one that is refused is named by its key."""
+    if row.get(key) is None:
         return None
     try:
-        return fields.artifact(row["input_artifact"])
-    except Invalid:
-        return None
-
-
-def _instant(row: Mapping[str, object], key: str) -> int | None:
-    """Milliseconds there, microseconds here."""
-    return _whole(row, key) * 1000 if row.get(key) is not None else None
-
-
-def _whole(row: Mapping[str, object], key: str) -> int:
-    try:
-        return whole(0)(row.get(key, 0))
+        return read(row[key])
     except Invalid as error:
         raise error.within(key) from None
+
+
+def _instant(value: object) -> int:
+    """Milliseconds there, microseconds here."""
+    return whole(0, _MILLISECONDS_MAX)(value) * 1000

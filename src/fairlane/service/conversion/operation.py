@@ -8,18 +8,19 @@ import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 from fairlane.engine.context import Context
 from fairlane.engine.task_changes import TaskChanges
 from fairlane.engine.usage import scopes_of
-from fairlane.intake import fields
-from fairlane.intake.fields import Records
-from fairlane.intake.routing import DEFAULT_PROJECT, Router
+from fairlane.intake.fields import Records, TaskValues
+from fairlane.intake.routing import DEFAULT_PROJECT, Router, artifact_exists
+from fairlane.intake.sources.base import LeftOut
 from fairlane.intake.submit import submit
 from fairlane.model.documents.sources import ConvertAnswer, ConvertedPauseDocument
-from fairlane.model.errors import FairlaneError, Invalid
+from fairlane.model.errors import FairlaneError, Invalid, NotFound
 from fairlane.model.event import Event
 from fairlane.model.instant import Instant, minute_of, show_instant
 from fairlane.model.names import SCHEMA
@@ -30,14 +31,23 @@ from fairlane.policy.edit import free_backup
 from fairlane.policy.policy import Policy
 from fairlane.service.conversion import base, convert
 from fairlane.service.conversion.base import UNCHANGED, Brought, Converted, Paused
+from fairlane.service.conversion.sift import sift
 from fairlane.service.projects import place_projects
 from fairlane.settings import FILE, Settings
 from fairlane.store.base import Booking, Placed, Writing
 
 
 def show(name: str, file: str) -> ConvertAnswer:
-    """What would be written; nothing is."""
-    return _read(name, file)[1]
+    """What would be written, to an empty home folder; nothing is."""
+    converted, document = _read(name, file)
+
+    def check(values: TaskValues) -> None:
+        project = values.get("project", DEFAULT_PROJECT)
+        if project != DEFAULT_PROJECT and project not in converted.projects:
+            raise NotFound(f"there is no project {project!r}")
+
+    _tell(document, *sift(converted, check, lambda _: ()))
+    return document
 
 
 def write(context: Context, name: str, file: str) -> ConvertAnswer:
@@ -55,15 +65,14 @@ def write(context: Context, name: str, file: str) -> ConvertAnswer:
     changed = {path: text for path, text in pages.items() if text and text != _text(path)}
     with Replacing(changed) as files, context.store.write() as tx:
         try:
-            added, brought = bring(
-                context, tx, policy, settings, converted, f"{name}: {Path(file).name}"
-            )
+            origin = f"{name}: {Path(file).name}"
+            added, changed_any = bring(context, tx, policy, settings, converted, document, origin)
         except FairlaneError as error:
             raise Invalid(f"{file}: {error.message}", error.hint or UNCHANGED) from error
         files.replace()
     backups = [str(path) for path in files.backups.values() if path is not None]
     document["written"], document["backups"] = list(map(str, changed)), backups
-    document["added"], document["changed"] = added, bool(changed) or brought
+    document["added"], document["changed"] = added, bool(changed) or changed_any
     return document
 
 
@@ -77,7 +86,8 @@ def _read(name: str, file: str) -> tuple[Converted, ConvertAnswer]:
         "settings": base.settings_text(converted, name),
         "projects": [{"name": project, **values} for project, values in converted.projects.items()],
         "pauses": [_pause(pause) for pause in converted.pauses],
-        "tasks": len(converted.tasks),
+        "tasks": 0,  # those that can come in
+        "skipped": [],
         "notes": converted.notes,
         "unknown": converted.unknown,
         "added": 0,  # of the tasks, those that are new here
@@ -102,12 +112,13 @@ def _check(converted: Converted, document: ConvertAnswer) -> None:
     Settings.parse(tomllib.loads(document["settings"]), f"{file}, as settings")
     for project in converted.projects:
         check_name("project", project)
-    for task in converted.tasks:
-        try:
-            fields.read(task.record)
-        except Invalid as error:
-            message = f"{file}: task {task.record.get('id')!r}: {error.message}"
-            raise Invalid(message, error.hint or UNCHANGED) from None
+
+
+def _tell(document: ConvertAnswer, tasks: Sequence[Brought], out: Sequence[LeftOut]) -> None:
+    document["tasks"] = len(tasks)
+    document["skipped"] = [
+        {"id": item.id, "reason": item.reason, "where": item.where} for item in out
+    ]
 
 
 def _settings(path: Path, converted: Converted, document: ConvertAnswer) -> str:
@@ -145,6 +156,7 @@ def bring(
     policy: Policy,
     settings: Settings,
     converted: Converted,
+    document: ConvertAnswer,
     origin: str,
 ) -> tuple[int, bool]:
     """Everything that is not there yet. How many tasks are new, and whether anything changed."""
@@ -153,8 +165,12 @@ def bring(
     changes = TaskChanges(tx, policy, now, context.actor)
     paused = _pause_scopes(changes, converted.pauses)
     router = _router(context, tx, settings)
-    tasks = sorted(converted.tasks, key=lambda task: task.created_at or now)  # the oldest first
-    batch = submit(tx, router, policy, now, Records.of([task.record for task in tasks]))
+    tasks, out = sift(converted, partial(_try, router), tx.statuses)
+    _tell(document, tasks, out)
+    tasks.sort(key=lambda task: task.created_at or now)  # the oldest first
+    beside = {str(task.record["id"]): _beside(task) for task in tasks if task.artifacts}
+    records = Records.of([task.record for task in tasks])
+    batch = submit(tx, router, policy, now, records, beside=beside)
     past = {str(task.record["id"]): task for task in tasks}
     new = [
         Placed(_with_past(placed.task, past[name], now), placed.wait, placed.due_at)
@@ -167,6 +183,9 @@ def bring(
     data = {"by": context.actor, "from": origin}
     tx.log([Event(0, now, "added", row.task.id, row.task.project, data) for row in new])
     for placed in filter(_queued, new):
+        if placed.task.paused:
+            scope = f"task:{placed.task.id}"
+            _pause_scopes(changes, [Paused(scope, reason=past[placed.task.id].reason)])
         changes.keep(placed.task)  # placed anew: what it needs may be over already
     changes.close()
     return len(new), bool(new or paused or made_projects)
@@ -179,8 +198,20 @@ def _router(context: Context, tx: Writing, settings: Settings) -> Router:
     return Router(projects, tx.table(Group), settings, context.home)
 
 
+def _try(router: Router, values: TaskValues) -> None:
+    """Refuse what does not fit; groups are made once it is sure that somebody joins them."""
+    values.pop("group", None)
+    router.complete(values)
+
+
 def _queued(placed: Placed) -> bool:
     return placed.task.status is Status.QUEUED
+
+
+def _beside(task: Brought) -> TaskValues:
+    """Paths that only a user's own conversion can give: callers give relative ones."""
+    missing = tuple(path for path in task.artifacts if not artifact_exists(None, path))
+    return {"artifacts": task.artifacts, "artifacts_missing": missing}
 
 
 def _with_past(task: Task, past: Brought, now: Instant) -> Task:
@@ -197,6 +228,7 @@ def _with_past(task: Task, past: Brought, now: Instant) -> Task:
         parked_at=now if past.status is Status.PARKED else None,
         ended_at=ended if past.status.final else None,
         reason=past.reason,
+        paused=past.paused,
     )
 
 

@@ -10,9 +10,9 @@ from typing import NotRequired, TypedDict
 
 from fairlane.intake import fields
 from fairlane.intake.fields import TaskValues
+from fairlane.intake.kinship import cycle_error, find_cycle
 from fairlane.intake.routing import Router
 from fairlane.intake.sources.base import Collection, Found, Item
-from fairlane.intake.submit import cycle_error, find_cycle
 from fairlane.model.project import Group
 from fairlane.model.task import Status, Task
 from fairlane.model.values import is_name
