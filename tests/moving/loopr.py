@@ -126,10 +126,10 @@ def priority(home: LooprHome, loop: Loop, now_ms: int) -> int:
     """`calculate_priority`, with the numbers of the configuration."""
     rules = home.priority
     minutes = (now_ms - loop["created_at"]) // 60_000
-    points = rules[loop["loop_type"]]
+    points: int = rules[loop["loop_type"]]
     points += min(minutes * rules["age_boost_per_minute"], rules["age_boost_max"])
     points += depth(home, loop) * rules["depth_boost_per_level"]
-    failed = max(0, loop["iteration"] - 1) * rules["retry_penalty_per_iteration"]
+    failed: int = max(0, loop["iteration"] - 1) * rules["retry_penalty_per_iteration"]
     return points - min(failed, rules["retry_penalty_max"])
 
 

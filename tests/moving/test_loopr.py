@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -85,7 +86,11 @@ def test_the_prompt_is_what_loopr_gives_the_model(tmp_path):
     (tmp_path / "prompts" / "code.md").write_text("Implement {{ task }} in {{lang}} ({{who}}).\r\n")
     (tmp_path / "loops" / "own").mkdir(parents=True)
     (tmp_path / "loops" / "own" / "code.md").write_text("My own.")
-    row = {"id": "a", "prompt_path": "prompts/code.md", "validation_command": "cargo test"}
+    row: dict[str, object] = {
+        "id": "a",
+        "prompt_path": "prompts/code.md",
+        "validation_command": "cargo test",
+    }
     row |= {"context": {"task": "sign in\nand out", "lang": "Rust"}, "progress": "\n1 failed\n"}
     row |= {"input_artifact": "plan.md", "output_artifacts": ["out/code.md"]}
     own = {"id": "own", "prompt_path": "code.md", "description": "With this."}
@@ -169,7 +174,9 @@ def test_an_artifact_is_waited_for_where_loopr_has_it(tmp_path):
     home, answer = moved(tmp_path, written(tmp_path, *rows))
     assert home.lease() == []
     names = ("top", "below", "far")
-    holds = {name: listing.show(home.context, name)["task"]["hold"] for name in names}
+    holds: dict[str, Any] = {
+        name: listing.show(home.context, name)["task"]["hold"] for name in names
+    }
     assert {name: hold["code"] for name, hold in holds.items()} == dict.fromkeys(names, "artifact")
     assert f"{tmp_path}/brief.md" in holds["top"]["reason"]
     assert f"{tmp_path}/out/plan.md" in holds["below"]["reason"]

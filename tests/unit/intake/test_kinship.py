@@ -9,7 +9,7 @@ from fairlane.intake.kinship import cycle_error, cycles, find_cycle, misfits
 
 
 def test_what_waits_for_something_unknown_is_named_with_all_that_waits_for_it():
-    kin = {
+    kin: dict[str, dict[str, object]] = {
         "a": {"parent": "gone"},
         "b": {"needs": ("a", "d")},
         "c": {"needs": ("known",)},
@@ -26,7 +26,7 @@ def test_what_waits_for_something_unknown_is_named_with_all_that_waits_for_it():
 
 
 def test_cycles_are_named_with_all_that_waits_for_them():
-    kin = {
+    kin: dict[str, dict[str, object]] = {
         "a": {"needs": ("b",)},
         "b": {"parent": "a"},
         "c": {"needs": ("c",)},
