@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairlane.input_file import read_file
+from fairlane.careful_files import read_file
 from fairlane.model.errors import Invalid
 from fairlane.model.values import line
 
