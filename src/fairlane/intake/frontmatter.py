@@ -21,6 +21,9 @@ _PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._/-]*[A-Za-z0-9._/-])?")
 _HISTORY = re.compile(r"^(?:#+[ \t]+)?History:?[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _AFTER_HISTORY = re.compile(r"^(?:#+[ \t].*|[A-Z][\w ]*:[ \t]*\r?)$", re.MULTILINE)
 _BY_HAND = "Edit it by hand; nothing was changed."
+#: YAML does not let a value begin with `@`, but people write names so: it is read as this sign,
+#: which takes up the same place.
+_AT = "\ue000"
 
 
 class Page(NamedTuple):
@@ -103,7 +106,7 @@ def _parse(head: str, how: str) -> object:
     import yaml
 
     try:
-        loader = _loader()(head)
+        loader = _loader()(head if _AT in head else head.replace("@", _AT))
         try:
             return getattr(loader, how)()
         finally:
@@ -149,7 +152,8 @@ def _told(error: BaseException) -> str:
     """The parser's message in one line."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", "it is too deep")
-    return f"{problem}, line {mark.line + 2}" if mark else str(problem)
+    text = f"{problem}, line {mark.line + 2}" if mark else str(problem)
+    return text.replace(_AT, "@")
 
 
 @cache
@@ -164,6 +168,14 @@ def _loader() -> type[yaml.SafeLoader]:
             if self.check_event(yaml.AliasEvent):  # a small file could become a huge value
                 raise yaml.MarkedYAMLError(problem="an alias is not read here")
             return super().compose_node(parent, index)
+
+        def __init__(self, head: str) -> None:
+            super().__init__(head)
+            self._sign = _AT if "@" not in head else ""  # else the file has that sign itself
+
+        def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
+            text = str(super().construct_scalar(node))
+            return text.replace(self._sign, "@") if self._sign else text
 
     Loader.yaml_implicit_resolvers = {}
     Loader.add_implicit_resolver(

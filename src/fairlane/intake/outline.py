@@ -1,7 +1,8 @@
 """Outline: items with items under them become tasks and groups, the same for every source.
 
-An entry under which something is not closed is a collection and no item itself; what needs it
-needs all that is open under it, and what it needs is needed by all under it.
+An entry under which something is not closed is a collection. Either it is no item itself, and what
+needs it needs all that is open under it; or it is the last item of its collection (`Outline.last`)
+and needs the others. What it needs is needed by all under it, and they are told its text.
 """
 
 from __future__ import annotations
@@ -16,6 +17,13 @@ from fairlane.model.errors import Invalid
 from fairlane.model.values import is_name, wrong
 
 _Row = TypeVar("_Row")
+#: What separates its own text from what else it is told.
+PARTS_SAID = "---\nThese parts are tasks of their own and come before this one:\n"
+CONTEXT_SAID = "---\nFor context only: the task above is a part of"
+#: How much of the text of a whole its parts are told, and how many parts their whole.
+CONTEXT_MAX, PARTS_MAX = 4_000, 50
+#: How many wholes are told, and how many there can be one in another.
+WHOLES_MAX, DEPTH_MAX = 3, 50
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+|\.\.+")
 
 
@@ -32,6 +40,7 @@ class Entry:
     blocked: str = ""
     why: str = ""
     where: str = ""
+    text: str = ""  # what its parts are told of it, beside its title
 
 
 @dataclass(slots=True)
@@ -39,6 +48,7 @@ class Outline:
     """Entries in their source's order."""
 
     entries: Sequence[Entry]
+    last: bool = False  # an entry with parts is an item too, after its parts
     _known: dict[str, Entry] = field(default_factory=dict)
     _under: dict[str, list[Entry]] = field(default_factory=dict)
 
@@ -57,25 +67,52 @@ class Outline:
             if self._is_collection(entry):
                 title = str(entry.record.get("title", ""))
                 name = str(entry.record["id"])
-                groups.append(Collection(entry.id, name, title, self._group(entry)))
-            else:
+                groups.append(Collection(entry.id, name, title, self._outer(entry)))
+            if self.last or not self._is_collection(entry):
                 items.append(self._item(entry))
         return Found(tuple(items), tuple(groups), tuple(left_out))
 
     def _item(self, entry: Entry) -> Item:
         above = self._above(entry)
-        line = (entry, *above)
         needs: dict[str, None] = {}
-        blocked = [part.blocked for part in line if part.blocked]
-        for name in dict.fromkeys(need for part in line for need in part.needs):
-            if name not in self._known:
-                blocked.append(f"needs {name}, which is not there")
-            elif all(part.id != name for part in above):  # a part does not wait for its whole
+        blocked = [part.blocked for part in (entry, *above) if part.blocked]
+        for name in self._needed(entry, above):
+            if name in self._known:
                 needs |= dict.fromkeys(self._open_ones(self._known[name]))
+            else:
+                blocked.append(f"needs {name}, which is not there")
+        for part in self._under.get(entry.id, ()):
+            needs |= dict.fromkeys(self._open_ones(part))
+        record = dict(entry.record)
+        if "prompt" in record:
+            record["prompt"] = self._prompt(entry, above)
         return Item(
-            entry.id, entry.record, entry.standing, tuple(needs), "; ".join(blocked),
+            entry.id, record, entry.standing, tuple(needs), "; ".join(blocked),
             self._group(entry), entry.why, entry.where,
         )  # fmt: skip
+
+    def _needed(self, entry: Entry, above: Sequence[Entry]) -> Iterator[str]:
+        """What it needs, and what its wholes need; a part does not wait for its whole."""
+        wholes = {whole.id for whole in above}
+        for part in (entry, *above):
+            for name in part.needs:
+                known = self._known.get(name)
+                inside = known is not None and part in self._above(known)
+                if name not in wholes and (part is entry or not inside):
+                    yield name
+
+    def _prompt(self, entry: Entry, above: Sequence[Entry]) -> str:
+        """Its own text, then what it is part of, and which parts come before it."""
+        texts = [str(entry.record["prompt"])]
+        parts = self._under.get(entry.id, ())
+        if parts:
+            lines = [f"- {part.id}: {part.record.get('title', '')}" for part in parts[:PARTS_MAX]]
+            lines += ["- …"] * (len(parts) > PARTS_MAX)
+            texts.append("\n".join([PARTS_SAID, *lines]))
+        for whole in above[:WHOLES_MAX]:
+            said = f"{CONTEXT_SAID} {whole.id}: {whole.record.get('title', '')}"
+            texts.append(f"{said}\n\n{_cut(whole.text)}" if whole.text else said)
+        return "\n\n".join(texts)
 
     def _above(self, entry: Entry) -> list[Entry]:
         """The entries that it is part of, nearest first; none where they go round in a circle."""
@@ -83,31 +120,41 @@ class Outline:
         name = entry.under
         while name is not None and name in self._known:
             above = self._known[name]
-            if above is entry or above in ancestors:
+            if above is entry or len(ancestors) == DEPTH_MAX:
                 return []
             ancestors.append(above)
             name = above.under
         return ancestors
 
     def _is_collection(self, entry: Entry) -> bool:
+        parts = self._under.get(entry.id, ())
+        if self.last and parts and entry.standing is not Standing.CLOSED:
+            return True
         return any(
-            part.standing is not Standing.CLOSED or self._is_collection(part)
-            for part in self._under.get(entry.id, ())
+            part.standing is not Standing.CLOSED or self._is_collection(part) for part in parts
         )
 
     def _open_ones(self, entry: Entry) -> Iterator[str]:
         """The items that are not closed: itself, or those under it."""
-        if self._is_collection(entry):
+        alone = self.last and entry.standing is not Standing.CLOSED
+        if self._is_collection(entry) and not alone:
             for part in self._under[entry.id]:
                 yield from self._open_ones(part)
         elif entry.standing is not Standing.CLOSED:
             yield entry.id
 
     def _group(self, entry: Entry) -> str | None:
+        return entry.id if self._is_collection(entry) else self._outer(entry)
+
+    def _outer(self, entry: Entry) -> str | None:
         above = self._above(entry)
         if above and self._is_collection(above[0]):
             return above[0].id
         return entry.group
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= CONTEXT_MAX else f"{text[:CONTEXT_MAX].rstrip()} … (cut)"
 
 
 def as_name(*parts: object) -> str:
@@ -143,8 +190,14 @@ def prompt_of(title: str, sections: Iterable[tuple[str, object]]) -> str:
     return "\n\n".join(parts)
 
 
+def _id_of(row: object) -> str:
+    return str(row.get("id", "?")) if isinstance(row, dict) else "?"
+
+
 def each_valid(
-    rows: Iterable[tuple[str, _Row]], read: Callable[[str, _Row], Iterable[Entry]]
+    rows: Iterable[tuple[str, _Row]],
+    read: Callable[[str, _Row], Iterable[Entry]],
+    name_of: Callable[[_Row], str] = _id_of,
 ) -> tuple[list[Entry], list[LeftOut]]:
     """The entries of every row (its place, its record); a broken one, or a twin, is named."""
     entries: dict[str, Entry] = {}
@@ -153,8 +206,7 @@ def each_valid(
         try:
             made = list(read(place, row))
         except Invalid as error:
-            name = str(row.get("id", "?")) if isinstance(row, dict) else "?"
-            left_out.append(LeftOut(name, error.message, place, bad=True))
+            left_out.append(LeftOut(name_of(row), error.message, place, bad=True))
             continue
         for entry in made:
             if entry.id in entries:

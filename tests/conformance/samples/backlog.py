@@ -37,6 +37,11 @@ What is to be done.
 - [ ] It works
 <!-- AC:END -->
 """
+#: What telling changes.
+TOLD = re.compile(
+    rb"^(?:status|updated_date): .*\n|\n## Implementation Notes\n\n<!-- .*\n(?:- .*\n)*<!-- .*\n",
+    re.MULTILINE,
+)
 
 
 def make(folder: Path) -> Sample:
@@ -57,6 +62,10 @@ def make(folder: Path) -> Sample:
         (tasks / "back-66 - Broken.md").write_text("---\nid: [\n---\n", encoding="utf-8")
         return "back-66 - Broken.md"
 
+    def kept() -> bytes:
+        texts = [path.read_bytes() for path in sorted(tasks.parent.rglob("*")) if path.is_file()]
+        return re.sub(TOLD, b"", b"".join(texts))
+
     for item, (title, status, more) in TASKS.items():
         head = f"---\nid: {item}\ntitle: {title}\nstatus: {status}\n{more}".rstrip()
         path = tasks / f"{item.lower()} - {title.replace(' ', '-')}.md"
@@ -67,4 +76,5 @@ def make(folder: Path) -> Sample:
         lambda item, title: change(item, "title", title),
         lambda item: change(item, "status", "Shipped"),
         spoil,
+        kept=kept,
     )

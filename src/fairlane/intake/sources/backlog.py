@@ -1,7 +1,8 @@
 """Backlog.md: one Markdown file a task; the first status is open, the last is closed.
 
 The names of statuses are those of `config.yml`. Priorities high, medium and low are 50, 100 and
-150. A task with open subtasks is a group; a milestone is one for tasks that are under none.
+150. A task with subtasks is a group and its last task; a milestone is a group for tasks that are
+under none. Its status, `updated_date` and the implementation notes are written back.
 """
 
 from __future__ import annotations
@@ -9,106 +10,131 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from fairlane.intake import outline
-from fairlane.intake.files import path_of, read_text
-from fairlane.intake.frontmatter import Page, split
-from fairlane.intake.sources.base import Collection, Found, Standing, Where
-from fairlane.model.errors import Invalid
+from fairlane.intake import atomic_write, backlog_folder, backlog_page, outline
+from fairlane.intake.files import read_text
+from fairlane.intake.frontmatter import split
+from fairlane.intake.sources.base import Collection, Found, LeftOut, Standing, Where, WriteBack
+from fairlane.model.errors import Invalid, Refused
 
-WHAT = "the folder backlog of Backlog.md, or a task's file"
 STATUSES = ("To Do", "In Progress", "Done")
+BUSY = "In Progress"
 PRIORITIES = {"high": 50, "medium": 100, "low": 150}
-CONFIG = "config.yml"
 DEFAULT_PREFIX = "task"
-_COMMENT = re.compile(r"[ \t]*<!--.*?-->[ \t]*\n?", re.DOTALL)
 _NUMBER = re.compile(r"(\d+(?:\.\d+)*)$")
 _READ = (
-    "id", "title", "status", "dependencies", "priority", "parent_task_id", "milestone",
+    "id", "title", "status", "dependencies", "priority", "parent_task_id", "milestone", "subtasks",
     "updated_date", "ordinal", "onStatusChange",
 )  # fmt: skip
 
 
 def read(where: Where) -> Found:
-    """Every task of the folder; what lies in `completed` is closed."""
+    """Every task of the folder; what lies in `completed` is closed, a draft is no work yet."""
     if where.text is not None:
-        return _Board(STATUSES, "").found([(where.name, where.text, False)])
-    path = path_of(where, WHAT)
-    if not path.is_dir():
-        return _board(path.parent).found([(str(path), read_text(path, WHAT), False)])
-    root = path / "backlog" if (path / "backlog").is_dir() else path
-    tasks = root / "tasks" if (root / "tasks").is_dir() else root
-    files = [(file, False) for file in _sorted(tasks)]
-    files += [(file, True) for file in _sorted(root / "completed")]
-    if not files and root == tasks:
-        raise Invalid(f"{path}: no task in it", f"Give {WHAT}.", code="unreadable")
-    texts = [(str(file), read_text(file, WHAT), over) for file, over in files]
-    return _board(tasks).found(texts)
+        return _Board(Path(), {}).found(
+            [backlog_folder.TaskFile(Path(where.name), text=where.text)], []
+        )
+    folder = backlog_folder.folder_of(where)
+    board = _Board(
+        folder.root, backlog_folder.config_of(folder.tasks), backlog_folder.project_of(folder.tasks)
+    )
+    return board.found(folder.files, [_draft(path) for path in folder.drafts])
 
 
-def _sorted(folder: Path) -> list[Path]:
-    """Files by the number in their name: task-10 after task-9."""
-    return sorted(folder.glob("*.md"), key=lambda file: (_place(file.name), file.name))
+def write(where: Where, updates: Sequence[WriteBack]) -> list[str]:
+    """Write the status of its task into each file, unless a person has changed it since."""
+    if where.text is not None or not updates:
+        return []
+    folder = backlog_folder.folder_of(where)
+    board = _Board(folder.root, backlog_folder.config_of(folder.tasks))
+    paths = [file.path for file in folder.files if not file.completed]
+    written: list[str] = []
+    for update in updates:
+        path = backlog_folder.path_of_task(paths, update.id)
+        if path is None:
+            continue
+        try:
+            changed = atomic_write.change(path, partial(board.updated, update), folder.root)
+        except Invalid as error:
+            raise Refused(f"{path}: {error.message}", error.hint) from error
+        if changed and update.id not in written:
+            written.append(update.id)
+    return written
 
 
-def _place(text: str) -> tuple[int, ...]:
-    match = re.search(r"\d+(?:\.\d+)*", text)
-    return tuple(int(part) for part in match[0].split(".")) if match else ()
-
-
-def _board(folder: Path) -> _Board:
-    """The statuses that the board's configuration names, in its folder or next to it."""
-    above = folder.absolute().parent
-    for path in (folder / CONFIG, above / CONFIG, above.parent / f"backlog.{CONFIG}"):
-        if path.is_file():
-            config = Page("", read_text(path, WHAT), "").fields()  # as the head of a page
-            statuses = [str(status) for status in outline.list_of(config, "statuses")]
-            project = str(config.get("project_name") or "")
-            return _Board(statuses or STATUSES, project or _project(folder))
-    return _Board(STATUSES, _project(folder))
-
-
-def _project(folder: Path) -> str:
-    while folder.name in ("tasks", "completed", "backlog", ".backlog"):
-        folder = folder.absolute().parent
-    return folder.absolute().name
+def _draft(path: Path) -> LeftOut:
+    return LeftOut(backlog_folder.id_in_name(path), "it is a draft", str(path))
 
 
 class _Board:
-    """Reads tasks by the statuses of one board."""
+    """Reads and changes tasks by the statuses of one board."""
 
-    def __init__(self, statuses: Sequence[str], project: str) -> None:
-        self._statuses = [status.casefold() for status in statuses]
-        self._project = project
+    def __init__(self, root: Path, config: dict[str, object], project: str = "") -> None:
+        named = [str(status) for status in outline.list_of(config, "statuses")]
+        self._names = [name for name in named if name.strip()] or list(STATUSES)
+        self._statuses = [name.casefold() for name in self._names]
+        self._project = str(config.get("project_name") or "") or project
+        self._root = root
         self._milestones: dict[str, Collection] = {}
         self._ids: dict[str, str] = {}  # id without case, or its number alone -> id
 
-    def found(self, texts: Sequence[tuple[str, str, bool]]) -> Found:
+    def found(self, files: Sequence[backlog_folder.TaskFile], drafts: Sequence[LeftOut]) -> Found:
         """The items of these files."""
+        rows = [(str(file.path), file) for file in files]
         entries, left_out = outline.each_valid(
-            [(place, (text, over)) for place, text, over in texts], self._entries
+            rows, self._entries, lambda f: backlog_folder.id_in_name(f.path)
         )
         for entry in entries:
             self._ids[entry.id.casefold()] = entry.id
             if number := _NUMBER.search(entry.id):
                 self._ids.setdefault(number[1], entry.id)
         linked = [self._linked(entry) for entry in entries]
-        return outline.Outline(linked).found(self._milestones.values(), left_out)
+        return outline.Outline(linked, last=True).found(
+            self._milestones.values(), [*left_out, *drafts]
+        )
 
-    def _entries(self, place: str, row: tuple[str, bool]) -> Iterator[outline.Entry]:
-        text, over = row
+    def updated(self, update: WriteBack, content: bytes) -> bytes:
+        """The file with the status of its task; itself where nothing is due."""
+        text = backlog_page.decoded(content)
         page = split(text)
+        if page is None:
+            return content
+        task = page.fields()
+        now = str(task.get("status") or self._names[0]).casefold()
+        wanted = self._said(update.status)
+        if now not in (wanted.casefold(), self._said(update.facts.get("told")).casefold()):
+            return content
+        changed = text if now == wanted.casefold() else backlog_page.with_status(text, wanted)
+        if update.status == "parked":
+            changed = backlog_page.with_note(changed, update)
+        if changed == text:
+            return content
+        return backlog_page.with_date(changed, update.at).encode()
+
+    def _said(self, status: object) -> str:
+        """What the board calls the status of a task; who needs help still has it."""
+        if status == "done":
+            return self._names[-1]
+        if status not in ("leased", "running", "parked"):
+            return self._names[0]
+        between = self._names[1:-1]
+        usual = [name for name in between if name.casefold() == BUSY.casefold()]
+        return [*usual, *between, self._names[0]][0]
+
+    def _entries(self, place: str, file: backlog_folder.TaskFile) -> Iterator[outline.Entry]:
+        page = split(self._text(file))
         if page is None:
             raise Invalid("it has no front matter")
         task = page.fields()
         name, title = outline.line_of(task, "id"), outline.line_of(task, "title")
-        status = str(task.get("status") or self._statuses[0])
-        standing = Standing.CLOSED if over else self._standing(status)
+        status = str(task.get("status") or self._names[0])
+        standing = Standing.CLOSED if file.completed else self._standing(status)
         record = {
             "id": self._task_id(name),
             "title": title,
-            "prompt": outline.prompt_of(title, [("", _COMMENT.sub("", page.body))]),
+            "prompt": outline.prompt_of(title, [("", backlog_page.shown(page.body))]),
             "priority": PRIORITIES.get(str(task.get("priority")).lower(), 100),
             "meta": outline.leftover(task, _READ),
         }
@@ -118,7 +144,15 @@ class _Board:
             name, record, standing, needs, str(above) if above else None,
             self._milestone(task.get("milestone")),
             "", status if standing is not Standing.OPEN else "", place,
+            backlog_page.asked(page.body),
         )  # fmt: skip
+
+    def _text(self, file: backlog_folder.TaskFile) -> str:
+        if file.text is not None:
+            return file.text
+        if not file.path.resolve().is_relative_to(self._root.resolve()):
+            raise Invalid("it is a link that leads out of the folder")
+        return read_text(file.path, backlog_folder.WHAT)
 
     def _standing(self, status: str) -> Standing:
         folded = status.casefold()

@@ -15,7 +15,7 @@ from typing import IO
 
 from fairlane.clock import poll
 from fairlane.engine.context import Context
-from fairlane.intake.sources import source_named
+from fairlane.intake.sources import names, source_named
 from fairlane.intake.sources.base import Where, Writable, WriteBack
 from fairlane.model.documents.sources import FailedWriteDocument, WrittenDocument
 from fairlane.model.errors import FairlaneError, Refused, TryLater
@@ -44,7 +44,7 @@ def tell(
     """Tell what has changed of these tasks, or of all that came from there: written, and failed."""
     writable = source_named(source)
     if not isinstance(writable, Writable):
-        hint = "Take write_back away; cards, beads and queue.json can be told."
+        hint = f"Take write_back away; it works with {', '.join(writable_sources())}."
         raise Refused(f"nothing can be written back to {source}", hint, code="not_writable")
     key = source_key(source, where)
     teller = _Teller(context, writable, where, key, halted)
@@ -55,6 +55,11 @@ def tell(
         for start in range(0, len(news), BATCH):
             teller.tell(news[start : start + BATCH])
     return {"written": teller.written, "failed": teller.failed}
+
+
+def writable_sources() -> list[str]:
+    """The sources that accept write-back."""
+    return [name for name in names() if isinstance(source_named(name), Writable)]
 
 
 def untold(context: Context, source: str, where: Where) -> list[str]:

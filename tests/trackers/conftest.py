@@ -1,0 +1,60 @@
+"""The real programs of trackers, and a world whose queue follows them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.conftest import world
+from tests.npm_programs import installed
+from tests.waiting import LIMIT_SECONDS
+
+__all__ = ["world"]
+#: Runs the program in the project's folder and returns what it prints.
+Program = Callable[..., str]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """An empty folder."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def backlog(project: Path) -> Program:
+    """Backlog.md itself, with a board: 100 MB, a few seconds."""
+    folder = installed("npm-backlog", ["backlog.md@1.52.0"], ["backlog"])
+    call = _caller(folder / "backlog", project)
+    call("init", "Shop", "--defaults", "--no-git", "--integration-mode", "none")
+    return call
+
+
+@pytest.fixture
+def task_master(project: Path) -> Program:
+    """task-master itself: 770 MB and about a minute without what it needs for models."""
+    flags = ("--omit=optional", "--ignore-scripts")
+    folder = installed("npm-task-master", ["task-master-ai@0.43.1"], ["task-master"], *flags)
+    return _caller(folder / "task-master", project)
+
+
+def _caller(program: Path, project: Path) -> Program:
+    home = project.parent / "user"
+    home.mkdir()
+    clean = {"PATH": os.environ["PATH"], "HOME": str(home), "NO_COLOR": "1", "CI": "1"}
+    clean |= {"TASKMASTER_SKIP_AUTO_UPDATE": "1"}
+
+    def call(*words: str) -> str:
+        done = subprocess.run(
+            [str(program), *words], cwd=project, env=clean, capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, timeout=LIMIT_SECONDS, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return call
