@@ -53,7 +53,7 @@ class Bead(NamedTuple):
         if self.sort in NOT_WORK:
             return f"a {self.sort} is not work"
         if self.id.startswith(TOWN):
-            return f"{TOWN} beads coordinate a town; they are not work"
+            return f"{TOWN} beads belong to the town itself; they are not work"
         if self.row.get("is_template"):
             return "it is a template"
         return "it is ephemeral" if self.row.get("ephemeral") else ""
@@ -159,13 +159,14 @@ ONLY_IF_IT_FAILS = "conditional-blocks"
 class Web:
     """Who is part of what, and who waits for whom."""
 
-    def __init__(self, beads: Mapping[str, Bead]) -> None:
+    def __init__(self, beads: Mapping[str, Bead], convoys: Mapping[str, str]) -> None:
         self._beads = beads
         self._prefixes = {f"{name.rpartition('-')[0]}-" for name in beads}
         self._convoys: dict[str, str] = {}  # bead -> the first convoy that tracks it
         for bead in beads.values():
             for target in bead.to("tracks") if bead.sort == "convoy" else ():
                 self._convoys.setdefault(target, bead.id)
+        self._convoys = {**convoys, **self._convoys}
         self._members: dict[str, list[str]] = defaultdict(list)  # of epics and convoys, open work
         for bead in beads.values():
             for name in self.groups(bead) if bead.is_work and not bead.closed else ():

@@ -115,7 +115,7 @@ class Intake:
         context, tx, policy, now = self.context, self.tx, self.policy, self.now
         ended = [name for name, status in batch.known.items() if again and status.final]
         returning = tx.tasks(ended) if ended else {}
-        warnings = self._unknown_agents(batch)
+        warnings = self.unknown_agents(batch)
         pressure = measure(tx, policy, slots_of(context.settings, policy), now)
         new = (placed.task for placed in batch.new.values())
         entering = [*filter(_is_queued, new), *returning.values()]
@@ -141,7 +141,7 @@ class Intake:
             task_changes.close()
         return _added(tx, policy, now, batch, warnings)
 
-    def _unknown_agents(self, batch: Batch) -> dict[str, str]:
+    def unknown_agents(self, batch: Batch) -> dict[str, str]:
         """A word for each new task whose agent is not in the settings: it would be held."""
         known = self.context.settings.known_agents()
         asked = {placed.task.agent for placed in batch.new.values() if placed.task.agent}

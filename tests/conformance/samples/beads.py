@@ -31,7 +31,10 @@ def show(found):
     if not envelope:
         print("note: the JSON output will change", file=sys.stderr)
 if verb == "list":
-    show([bead for bead in beads if bead.get("status") != "closed"])
+    label = words[words.index("--label") + 1] if "--label" in words else None
+    show([bead for bead in beads
+          if (label in bead.get("labels", []) if label else not bead.get("ephemeral"))
+          and ("--all" in words or bead.get("status") != "closed")])
 elif verb == "ready":
     show([bead for bead in beads if free(bead)])
 else:

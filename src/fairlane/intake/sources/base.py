@@ -85,6 +85,7 @@ class LeftOut:
     where: str = ""
     bad: bool = False
     sure: bool = False
+    also: tuple[str, ...] = ()  # collections whose names mean it
 
 
 @dataclass(frozen=True, slots=True)

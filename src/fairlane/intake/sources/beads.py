@@ -7,11 +7,13 @@ is claimed when its task starts and closed when it is done; its own text is neve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from fairlane.intake.bead import COLLECTIONS, WHAT, Bead, Web, id_of, parse, read_all
+from fairlane.intake.bead import COLLECTIONS, TOWN, WHAT, Bead, Web, id_of, parse, read_all
 from fairlane.intake.files import Printed, ask, read_text
 from fairlane.intake.outline import as_name, prompt_of
+from fairlane.intake.sling import SORT, Sling, Slings, read_slings
 from fairlane.intake.sources.base import (
     Collection,
     Found,
@@ -28,6 +30,8 @@ from fairlane.model.names import OLD_NAME
 PROGRAM = ("bd",)
 ACTOR = "fairlane"
 LISTED, READY = ("list", "--json", "--limit", "0"), ("ready", "--json", "--limit", "0")
+#: Sling contexts may be hidden from the list, and those that were closed are.
+SLUNG = (*LISTED, "--label", "gt:sling-context")
 PRIORITIES = {"0": 0, "1": 50, "2": 100, "3": 150, "4": 200}
 TAKEN = ("in_progress", "hooked", "pinned")
 #: What is kept in `meta`: nothing that changes while somebody works on it.
@@ -52,8 +56,21 @@ def read(where: Where) -> Found:
     rows = parse(_listed(where, (*_program(where), *LISTED)), "bd list")
     ready = parse(_listed(where, (*_program(where), *READY)), "bd ready")
     known = {id_of(row) for _, row in rows}
-    rows += [(place, row) for place, row in ready if id_of(row) not in known]
-    return _found(rows, {id_of(row) for _, row in ready})
+    slung, note = _contexts(where)
+    rows += [(place, row) for place, row in (*ready, *slung) if id_of(row) not in known]
+    found = _found(rows, {id_of(row) for _, row in ready})
+    return replace(found, notes=(note,)) if note else found
+
+
+def _contexts(where: Where) -> tuple[list[tuple[str, object]], str]:
+    """The sling contexts, closed ones too; a note where they cannot be listed."""
+    error = ""
+    for words in ((*SLUNG, "--all"), SLUNG):
+        try:
+            return parse(_listed(where, (*_program(where), *words)), "bd list"), ""
+        except (Invalid, TryLater) as failure:
+            error = failure.message
+    return [], f"sling contexts cannot be listed: {error}"
 
 
 def write(where: Where, updates: Sequence[WriteBack]) -> list[str]:
@@ -125,13 +142,16 @@ def _last(printed: Printed) -> str:
 
 def _found(rows: list[tuple[str, object]], ready: set[str] | None = None) -> Found:
     beads, left_out = read_all(rows)
-    web, items = Web(beads), []
+    slings = read_slings(beads)
+    web, items = Web(beads, slings.convoys), []
+    left_out += slings.left_out
     for bead in beads.values():
-        if bead.not_work and not bead.closed:
-            left_out.append(LeftOut(bead.id, bead.not_work, bead.where))
+        if bead.not_work and bead.sort != SORT and not bead.closed:
+            also = tuple(web.groups(bead))
+            left_out.append(LeftOut(bead.id, bead.not_work, bead.where, also=also))
         elif bead.is_work:
             try:
-                items.append(_item(bead, web, ready))
+                items.append(_item(bead, web, ready, slings))
             except Invalid as error:
                 left_out.append(LeftOut(bead.id, error.message, bead.where, bad=True, sure=True))
     groups = [
@@ -139,10 +159,23 @@ def _found(rows: list[tuple[str, object]], ready: set[str] | None = None) -> Fou
         for bead in beads.values()
         if bead.sort in COLLECTIONS
     ]
-    return Found(tuple(items), tuple(groups), tuple(left_out))
+    absent = dict.fromkeys(name for name in slings.convoys.values() if name not in beads)
+    groups += [Collection(name, as_name(name)) for name in absent]
+    return Found(tuple(items), tuple(groups), (*left_out, *_of_the_town(beads)))
 
 
-def _item(bead: Bead, web: Web, ready: set[str] | None) -> Item:
+def _of_the_town(beads: Mapping[str, Bead]) -> list[LeftOut]:
+    """Members of convoys that are the town's own, and therefore in another list."""
+    return [
+        LeftOut(name, f"{TOWN} beads belong to the town itself; they are not work", also=(bead.id,))
+        for bead in beads.values()
+        if bead.sort == "convoy" and not bead.closed
+        for name in bead.to("tracks")
+        if name.startswith(TOWN) and name not in beads
+    ]
+
+
+def _item(bead: Bead, web: Web, ready: set[str] | None, slings: Slings) -> Item:
     """One bead with what it waits for; where `bd` was asked, it has the last word."""
     standing, why, hold = _standing(bead)
     needs, reasons = web.blockers(bead, ready is not None and bead.id in ready)
@@ -153,9 +186,15 @@ def _item(bead: Bead, web: Web, ready: set[str] | None) -> Item:
         elif not (needs or reasons or bead.row.get("defer_until")):
             reasons = ["bd ready does not list it"]
     group, *also = web.groups(bead) or (None,)
+    sling = slings.by_bead.get(bead.id)
+    scheduled = sling if sling is not None and not sling.unasked else None
     return Item(
-        bead.id, _record(bead), standing, tuple(needs), "; ".join(reasons), group, why, bead.where,
-        also=tuple(also),
+        bead.id, _record(bead, scheduled), standing, tuple(needs), "; ".join(reasons), group, why,
+        bead.where, also=tuple(also),
+        unasked=slings.unasked(bead.id) if standing is Standing.OPEN else "",
+        failures=scheduled.failures if scheduled else 0,
+        parked=scheduled.parked if scheduled else "",
+        created_at=scheduled.enqueued_at if scheduled else None,
     )  # fmt: skip
 
 
@@ -172,18 +211,24 @@ def _standing(bead: Bead) -> tuple[Standing, str, str]:
     return Standing.OPEN, "", "" if status == "open" else f"its status is {status}"
 
 
-def _record(bead: Bead) -> dict[str, object]:
+def _record(bead: Bead, sling: Sling | None) -> dict[str, object]:
     """The model's fields. A time until which it is deferred needs no further word from beads."""
     row, title = bead.row, _title(bead)
     sections = [
         ("", row.get("description")), ("Design", row.get("design")),
         ("Acceptance criteria", row.get("acceptance_criteria")), ("Notes", row.get("notes")),
+        ("Instructions", sling.fields.get("args") if sling else None),
     ]  # fmt: skip
+    slung = sling.record() if sling else {}
+    meta = {"type": bead.sort} | {key: row[key] for key in META if row.get(key)}
+    if slung:
+        meta["sling"] = slung.pop("sling")
     record = {
         "title": title,
         "prompt": prompt_of(title, sections),
         "priority": _priority(row.get("priority", 2)),
-        "meta": {"type": bead.sort} | {key: row[key] for key in META if row.get(key)},
+        "meta": meta,
+        **slung,
     }
     if row.get("defer_until"):
         record["not_before"] = show_instant(parse_instant(str(row["defer_until"])))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from fairlane.model.documents.sources import ImportAnswer
 from fairlane.model.errors import TryLater
 from fairlane.model.names import SCHEMA
+
+#: Most names in one note.
+NAMED_MAX = 10
 
 
 def empty(source: str, path: str, notes: Iterable[str]) -> ImportAnswer:
@@ -29,6 +32,16 @@ def empty(source: str, path: str, notes: Iterable[str]) -> ImportAnswer:
         "groups": [],
         "notes": list(notes),
     }
+
+
+def note_unknown_agents(answer: ImportAnswer, words: Mapping[str, str]) -> None:
+    """Which tasks wait because nobody here knows their agent."""
+    tasks: dict[str, list[str]] = {}
+    for task, word in words.items():
+        tasks.setdefault(word, []).append(task)
+    for word, names in tasks.items():
+        more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+        answer["notes"].append(f"{', '.join(names[:NAMED_MAX])}{more}: {word}")
 
 
 def refuse_deferred(answer: ImportAnswer) -> None:

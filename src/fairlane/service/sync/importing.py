@@ -13,7 +13,7 @@ from fairlane.intake.queue_depth import measure
 from fairlane.intake.sources import source_named
 from fairlane.intake.sources.base import Found, Item, LeftOut, Standing, Where
 from fairlane.model.documents import sources
-from fairlane.model.errors import FairlaneError
+from fairlane.model.errors import FairlaneError, NotFound
 from fairlane.model.record import changed
 from fairlane.model.task import Status, Task
 from fairlane.model.values import check_name
@@ -164,6 +164,8 @@ class _Turn(Intake):
                 drafts[name] = draft
             except Unroutable as error:
                 self.skip(item, str(error), bad=False)
+            except NotFound as error:
+                self.skip(item, f"{error.message}. {error.hint}".rstrip())
             except FairlaneError as error:
                 self.skip(item, error.message)
         return drafts
@@ -250,6 +252,7 @@ class _Turn(Intake):
         batch.known.update({name: self.tasks[name].status for name in back})
         done = self.enter(batch, True, {"source": self.source})
         assert not done["deferred"]
+        answer.note_unknown_agents(self.answer, self.unknown_agents(batch))
         self.answer["groups"] = [group.name for group in self.router.new_groups]
         self.router.new_groups.clear()
         for name, draft in new.items():

@@ -93,6 +93,7 @@ def _named(
                 and item.standing is not Standing.CLOSED
             }
             wanted |= members
+            wanted |= {skipped.id for skipped in left_out if inside.intersection(skipped.also)}
             if not members:
                 empty.append(LeftOut(name, "it has no open items"))
         elif name in items and items[name].standing is Standing.CLOSED:

@@ -145,8 +145,8 @@ def test_what_a_status_says(more, standing, why, blocked):
     [
         ({"issue_type": "message"}, "a message is not work"),
         ({"issue_type": "gate"}, "a gate is not work"),
-        ({"labels": ["gt:sling-context"]}, "a sling-context is not work"),
-        ({"id": "hq-1"}, "hq- beads coordinate a town; they are not work"),
+        ({"labels": ["gt:slot"]}, "a slot is not work"),
+        ({"id": "hq-1"}, "hq- beads belong to the town itself; they are not work"),
         ({"is_template": True}, "it is a template"),
         ({"ephemeral": True}, "it is ephemeral"),
     ],
@@ -272,6 +272,7 @@ def test_bd_is_asked_for_all_and_for_what_is_ready(tmp_path):
     found = beads.read(Where(tmp_path, command=command))
     assert [call[2:] for call in calls(tmp_path)] == [
         ["list", "--json", "--limit", "0"], ["ready", "--json", "--limit", "0"],
+        ["list", "--json", "--limit", "0", "--label", "gt:sling-context", "--all"],
     ]  # fmt: skip
     assert calls(tmp_path)[0][1] == str(tmp_path)
     assert {each.id: (each.needs, each.blocked) for each in found.items} == {
