@@ -185,6 +185,7 @@ def imported_text(document: ImportAnswer) -> str:
         ("waits for its source", document["held"]),
         ("parked", document["parked"]),
         ("left as it is", document["conflicts"]),
+        ("started again", document["restarted"]),
         ("deferred", document["deferred"]),
         ("left out", document["skipped"]),
     )
@@ -222,6 +223,7 @@ def _counts(document: ImportAnswer) -> str:
         "unchanged": len(document["unchanged"]),
         "left out": len(document["skipped"]),
         "in conflict": len(document["conflicts"]),
+        f"{would}started again": len(document["restarted"]),
         "deferred": len(document["deferred"]),
     }
     parts += [f"{number} {word}" for word, number in counts.items() if number]

@@ -197,11 +197,11 @@ class _Section(NamedTuple):
     end: int
 
 
-def last_history_line(body: str) -> str:
-    """The newest line of its history; empty: there is none."""
+def history_lines(body: str) -> list[str]:
+    """The lines of its history, the newest last."""
     place = _history(body)
     lines = body[place.lines : place.end].split("\n") if place else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return [line.strip() for line in lines if line.strip()]
 
 
 def without_history(body: str) -> str:

@@ -55,6 +55,7 @@ class Item:
     group: str | None = None  # the collection it belongs to, by the source's id
     why: str = ""  # why it is taken or closed, in a few words
     where: str = ""  # the file or line, for messages
+    again: str = ""  # a person put it back after an end that we told: which end, by any mark
     failures: int = 0  # attempts that failed before it came here
     also: tuple[str, ...] = ()  # further collections whose names mean it
     created_at: Instant | None = None  # since when it waits there; None: since it came here

@@ -7,16 +7,14 @@ branch that the work goes to, not where it starts: it is kept in `meta`, as are 
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 
 from fairlane.careful_files import read_file
 from fairlane.intake import atomic_write, frontmatter
+from fairlane.intake.card import COLUMNS, Card, cards_in, names
 from fairlane.intake.outline import leftover
 from fairlane.intake.sources import base
 from fairlane.model.errors import Invalid, Refused
@@ -25,8 +23,7 @@ from fairlane.model.names import OLD_NAME
 from fairlane.model.values import is_name, none_of, wrong
 
 WHAT = "a folder of cards, or one card"
-LANES = ("backlog", "in-progress", "done")
-OVER = "done"
+OVER = COLUMNS[-1]
 IDLE = "idle"
 #: The `agent_status` of a card for the status of its task.
 SAID = {
@@ -40,18 +37,7 @@ REASON_MAX = 200
 _LINE = "- {day:%Y-%m-%d} - Fairlane: {status}"
 _OURS = re.compile(rf"- \S+ - (?:Fairlane|{OLD_NAME.title()}): (\w+)")
 _NOT_META = ("agent_flow", "agent_status", "parallelizable")
-_PHASE = re.compile("phase-")
-_NUMBER = re.compile(r"(\d+)")
 _HEADING = re.compile(r"^#+[ \t]+(.+?)[ \t#]*\r?$", re.MULTILINE)
-
-
-class Card(NamedTuple):
-    """One file, and how it is known."""
-
-    id: str
-    phase: str | None
-    lane: str | None
-    path: Path
 
 
 def read(where: base.Where) -> base.Found:
@@ -59,9 +45,11 @@ def read(where: base.Where) -> base.Found:
     root, folder = _root(where)
     items: dict[str, base.Item] = {}
     left_out: list[base.LeftOut] = []
-    for card in _cards(root):
+    cards = list(cards_in(root))
+    tasks = names(card.id for card in cards)
+    for card in cards:
         try:
-            result = _item(card, _text(card.path, folder))
+            result = _item(card, tasks[card.id], _text(card.path, folder))
         except Invalid as error:
             place = _shown(str(card.path))
             result = base.LeftOut(_shown(card.id), error.message, place, bad=True, sure=True)
@@ -72,9 +60,9 @@ def read(where: base.Where) -> base.Found:
             items[card.id] = result
         else:
             left_out += [result] if result else []
-    phases = dict.fromkeys(item.group for item in items.values() if item.group)
+    phases = names(item.group for item in items.values() if item.group)
     groups = tuple(
-        base.Collection(phase, _name(phase), phase.replace("-", " ")) for phase in phases
+        base.Collection(phase, name, phase.replace("-", " ")) for phase, name in phases.items()
     )
     return base.Found(tuple(items.values()), groups, tuple(left_out))
 
@@ -82,7 +70,7 @@ def read(where: base.Where) -> base.Found:
 def write(where: base.Where, updates: Sequence[base.WriteBack]) -> list[str]:
     """Write the status of its task into each card, unless a person has changed it since."""
     root, folder = _root(where)
-    paths = {card.id: card.path for card in reversed(list(_cards(root)))}
+    paths = {card.id: card.path for card in reversed(list(cards_in(root)))}
     written = []
     for update in updates:
         if (path := paths.get(update.id)) is None:
@@ -102,38 +90,6 @@ def _root(where: base.Where) -> tuple[Path, Path]:
         what = "cards are files" if where.path is None else f"{where.path}: there is no such folder"
         raise Invalid(what, f"Give {WHAT}.", code="unreadable")
     return where.path, where.path if where.path.is_dir() else where.path.parent
-
-
-def _cards(root: Path) -> Iterator[Card]:
-    """Every Markdown file, by its path; what is hidden is no card."""
-    if not root.is_dir():
-        yield _card(root, root.parent)
-        return
-    for folder, folders, files in os.walk(root):
-        folders[:] = sorted((name for name in folders if not name.startswith(".")), key=_place)
-        for name in sorted(files, key=_place):
-            if name.lower().endswith(".md") and not name.startswith("."):
-                yield _card(Path(folder, name), root)
-
-
-def _place(name: str) -> list[tuple[int, str]]:
-    """Sort numbers as numbers: phase-2 before phase-10."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _NUMBER.split(name)]
-
-
-def _card(path: Path, root: Path) -> Card:
-    """Known by its phase and what lies below it, whichever folder was given."""
-    parts = path.relative_to(root).parts[:-1]
-    if not any(map(_PHASE.match, parts)):  # the folder given may lie inside a phase
-        above = path.absolute().parent.parts
-        phases = [at for at, part in enumerate(above) if _PHASE.match(part)]
-        parts = above[phases[-1] :] if phases else parts
-    first = next((at for at, part in enumerate(parts) if _PHASE.match(part)), None)
-    phase, below = (None, parts) if first is None else (parts[first], parts[first + 1 :])
-    lane = next((part for part in below if part.lower() in LANES), None)
-    folders = [part for part in below if part != lane]
-    name = "/".join([*([phase] if phase else []), *folders, path.stem])
-    return Card(name, phase, lane.lower() if lane else None, path)
 
 
 def _shown(path: str) -> str:
@@ -157,11 +113,13 @@ def _decoded(content: bytes) -> str:
         raise Invalid("it is not UTF-8 text") from error
 
 
-def _item(card: Card, text: str) -> base.Item | base.LeftOut | None:
+def _item(card: Card, task: str, text: str) -> base.Item | base.LeftOut | None:
     """What a file is: work, a card that is not for agents, or no card at all."""
     page = frontmatter.split(text)
     if page is None:
-        return None
+        if card.column is None and text.strip():
+            return None
+        raise Invalid("there is no front matter" if text.strip() else "it is empty")
     fields = page.fields()
     if not card.id.isprintable():
         raise Invalid("its path is not plain text")
@@ -177,27 +135,36 @@ def _item(card: Card, text: str) -> base.Item | base.LeftOut | None:
     heading = _HEADING.search(body)
     title = heading[1] if heading else card.path.stem
     record = {
-        "id": _name(card.id),
+        "id": task,
         "title": title,
         "prompt": frontmatter.without_history(body).strip() or title,
         "kind": flow,
         "parallel": parallel,
         "meta": leftover(fields, _NOT_META),
     }
-    standing, why = _standing(card.lane, _status(fields), page.body)
-    return base.Item(card.id, record, standing, group=card.phase, why=why, where=str(card.path))
+    status, ours = _status(fields), _said(page.body)
+    again = str(len(ours)) if _put_back(status, ours) else ""
+    standing, why = _standing(card.column, status, page.body, bool(again))
+    return base.Item(
+        card.id, record, standing, group=card.phase, why=why, where=str(card.path), again=again
+    )
 
 
 def _status(fields: dict[str, object]) -> str:
     return str(fields.get("agent_status") or "").strip() or IDLE
 
 
-def _standing(lane: str | None, status: str, body: str) -> tuple[base.Standing, str]:
+def _put_back(status: str, ours: Sequence[str]) -> bool:
+    """Whether a person wants it again: an end is the last that we wrote, and it is gone."""
+    return status in (IDLE, "queued") and bool(ours) and ours[-1] in CLOSED
+
+
+def _standing(column: str | None, status: str, body: str, again: bool) -> tuple[base.Standing, str]:
     """What we wrote ourselves is no news: what is queued is open, what failed can be retried."""
     why, ours = f"agent_status is {status}", _last_said(body) == status
-    if lane == OVER:
+    if column == OVER:
         return base.Standing.CLOSED, f"it is in {OVER}/"
-    if status == IDLE or (status == "queued" and ours):
+    if status == IDLE or again or (status == "queued" and ours):
         return base.Standing.OPEN, ""
     if status == "succeeded" or (status in CLOSED and not ours):
         return base.Standing.CLOSED, why
@@ -214,8 +181,12 @@ def _updated(content: bytes, update: base.WriteBack) -> bytes:
         return content
     now, wanted = _status(page.fields()), SAID[update.status]
     last = SAID.get(str(update.facts.get("told")), IDLE)
-    if now == wanted or now not in (last, _last_said(page.body)):
+    if now == wanted:
         return content
+    if now not in (last, _last_said(page.body)):
+        starts_again = wanted not in CLOSED and _put_back(now, _said(page.body))
+        if not starts_again:  # a person's word stays
+            return content
     changed = frontmatter.split(frontmatter.put(text, "agent_status", wanted))
     assert changed is not None
     line = _LINE.format(day=to_datetime(update.at), status=wanted)
@@ -227,15 +198,14 @@ def _updated(content: bytes, update: base.WriteBack) -> bytes:
     return changed._replace(rest=rest).text().encode()
 
 
+def _said(body: str) -> list[str]:
+    """Every status that we wrote into the history, the newest last."""
+    lines = (_OURS.match(line) for line in frontmatter.history_lines(body))
+    return [line[1] for line in lines if line]
+
+
 def _last_said(body: str) -> str | None:
     """The status in the last line of history, where that line is ours."""
-    line = _OURS.match(frontmatter.last_history_line(body))
+    lines = frontmatter.history_lines(body)
+    line = _OURS.match(lines[-1]) if lines else None
     return line[1] if line else None
-
-
-def _name(text: str) -> str:
-    """A card's id as the name of a task: its own where it fits, else one that no other has."""
-    if "." not in text and is_name(dotted := text.replace("/", ".")):
-        return dotted
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-_")[:100]
-    return f"{plain or 'card'}-{sha256(text.encode()).hexdigest()[:8]}"

@@ -48,6 +48,7 @@ class ImportAnswer(Answer, ImportNumber):
     """What an import did; the ids are those of tasks, of what is skipped or deferred the source's.
 
     `deferred`: what the queue has no room for now; importing again brings it in.
+    `restarted`: tasks that were over, of items that a person has put back.
     `written` and `untold` are there where results are written back.
     """
 
@@ -60,6 +61,7 @@ class ImportAnswer(Answer, ImportNumber):
     skipped: list[SkippedDocument]
     conflicts: list[ReasonDocument]
     deferred: list[ReasonDocument]
+    restarted: list[ReasonDocument]
     groups: list[str]
     notes: list[str]
     written: NotRequired[list[str]]

@@ -29,6 +29,7 @@ def empty(source: str, path: str, notes: Iterable[str]) -> ImportAnswer:
         "skipped": [],
         "conflicts": [],
         "deferred": [],
+        "restarted": [],
         "groups": [],
         "notes": list(notes),
     }
@@ -46,6 +47,16 @@ def note_unknown_agents(answer: ImportAnswer, words: Mapping[str, str]) -> None:
 
 def refuse_deferred(answer: ImportAnswer) -> None:
     """An import that comes to nothing because the queue is full is refused for now."""
-    if answer["deferred"] and not (answer["created"] or answer["changed"]):
+    done = answer["created"] or answer["changed"] or answer["restarted"]
+    if answer["deferred"] and not done:
         hint = "Nothing was imported: come later, or raise backpressure.hard."
         raise TryLater(f"deferred: {answer['deferred'][0]['reason']}", hint, "deferred")
+
+
+def note_changed(answer: ImportAnswer, task: str, fields: list[str]) -> None:
+    """A task has other values than before; one task, one row."""
+    rows = answer["changed"]
+    if rows and rows[-1]["id"] == task:
+        rows[-1]["fields"] += fields
+    else:
+        rows.append({"id": task, "fields": fields})

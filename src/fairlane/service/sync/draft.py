@@ -76,7 +76,8 @@ class Draft:
     hold: str = ""  # what its source, or an item that is not here, keeps it from
     taken: str = ""  # why its source says that somebody else works on it
     settled: bool = False  # its needs stay as they are: others would lead around
-    returns: bool = False  # its task was canceled because of its source, and returns
+    returns: bool = False  # its task is over because of its source, or `again`; it is queued anew
+    again: bool = False  # a person has put the item back
     follows: bool = False  # not asked for: only what it waits for is looked at
 
     @property

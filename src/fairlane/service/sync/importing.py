@@ -17,7 +17,7 @@ from fairlane.model.errors import FairlaneError, NotFound
 from fairlane.model.record import changed
 from fairlane.model.task import Status, Task
 from fairlane.model.values import check_name
-from fairlane.service.sync import answer, mapping, parking, write_back
+from fairlane.service.sync import answer, mapping, parking, restart, write_back
 from fairlane.service.sync.admit import latecomers
 from fairlane.service.sync.close import CLOSED_IN, cancel, in_doubt, let_go, over
 from fairlane.service.sync.draft import (
@@ -125,7 +125,9 @@ class _Turn(Intake):
             self._note_force(draft.item)
         self._refuse_bad()
         self._tell_held(drafts)
-        return self._finish([*new, *back])
+        followed = {draft.item.id for draft in drafts.values()}
+        restart.note(self.entries, self.content.items, followed)
+        return self._finish([*new, *(name for name in back if not drafts[name].again)])
 
     def _clash(self, task: str, reason: str) -> None:
         """The source and Fairlane do not agree; nothing was changed."""
@@ -160,7 +162,9 @@ class _Turn(Intake):
                 draft = draft_of(item, self.names, self.source, groups)
                 if self._is_new(draft):
                     route(draft, self.router, self.options.project, self.options.group)
-                draft.returns, draft.taken = self._comes_back(draft), self._taken(item)
+                draft.taken = self._taken(item)
+                draft.again = restart.is_due(self.entries.get(item.id), item, self.tasks.get(name))
+                draft.returns = draft.again or self._comes_back(draft)
                 drafts[name] = draft
             except Unroutable as error:
                 self.skip(item, str(error), bad=False)
@@ -253,6 +257,7 @@ class _Turn(Intake):
         done = self.enter(batch, True, {"source": self.source})
         assert not done["deferred"]
         answer.note_unknown_agents(self.answer, self.unknown_agents(batch))
+        restart.clear_counters(self.task_changes, drafts.values(), self.tasks)
         self.answer["groups"] = [group.name for group in self.router.new_groups]
         self.router.new_groups.clear()
         for name, draft in new.items():
@@ -264,10 +269,16 @@ class _Turn(Intake):
             if draft.item.parked:
                 write_back.note_told(self.tx, self.key, draft.item.id, self.tasks[name])
                 self.answer["parked"].append({"id": name, "reason": draft.item.parked})
-        for task in (self.tasks[name] for name in drafts if name in new or name in back):
-            self.answer["created"].append(
-                {"id": task.id, "project": task.project, "group": task.group}
-            )
+        for name, draft in drafts.items():
+            task = self.tasks[name]
+            if draft.again:
+                write_back.forget_told(self.tx, self.key, draft.item.id)
+                reason = f"put back in {self.source}"
+                self.answer["restarted"].append({"id": name, "reason": reason})
+            elif name in new or draft.returns:
+                self.answer["created"].append(
+                    {"id": name, "project": task.project, "group": task.group}
+                )
 
     def _started(self, draft: Draft) -> bool:
         task = self.tasks.get(draft.task)
@@ -278,7 +289,7 @@ class _Turn(Intake):
         entry = self.entries[draft.item.id]
         entry.pop("away", None)
         task = self._parked_or_freed(draft, entry)
-        if not mapping.untouched(task) or task.status is Status.PARKED:
+        if not draft.returns and (not mapping.untouched(task) or task.status is Status.PARKED):
             self._leave(draft, entry, task)
             return
         merged = mapping.Merge(said=entry["fields"])
@@ -296,7 +307,7 @@ class _Turn(Intake):
             clashes = ", ".join(merged.clashes)
             self._clash(task.id, f"{clashes} changed here and in {self.source}; ours stays")
         if fields and not draft.returns:
-            self._note_changed(task.id, fields)
+            answer.note_changed(self.answer, task.id, fields)
         elif not (fields or merged.clashes or draft.follows or draft.returns):
             self.answer["unchanged"].append(task.id)
 
@@ -306,15 +317,8 @@ class _Turn(Intake):
         if parking.follow(self.task_changes, entry, draft.item, task):
             self.task_changes.close()
             task = self.tasks[task.id] = self.tx.tasks([task.id])[task.id]
-            self._note_changed(task.id, ["status"])
+            answer.note_changed(self.answer, task.id, ["status"])
         return task
-
-    def _note_changed(self, task: str, fields: list[str]) -> None:
-        rows = self.answer["changed"]
-        if rows and rows[-1]["id"] == task:
-            rows[-1]["fields"] += fields
-        else:
-            rows.append({"id": task, "fields": fields})
 
     def _leave(self, draft: Draft, entry: mapping.Entry, task: Task) -> None:
         """What has started, or is over, stays as it is."""
@@ -372,7 +376,7 @@ class _Turn(Intake):
             items = {task: item for item, task in self.names.items()}
             made = {items[task]: task for task in created}
             answer["import"] = mapping.keep_import(self.tx, self.source, self.where, self.key, made)
-        if created or answer["changed"] or answer["canceled"]:
+        if created or answer["changed"] or answer["canceled"] or answer["restarted"]:
             self.task_changes.note(
                 "imported",
                 source=self.source,

@@ -27,6 +27,7 @@ class Entry(TypedDict):
     away: NotRequired[str]  # why its task was canceled (`closed`, `undone`): it may return
     forced: NotRequired[bool]  # it was wanted though somebody works on it
     parked: NotRequired[str]  # why its source had parked it when it was asked last
+    again: NotRequired[str]  # which end it was put back after; that was followed
 
 
 class Import(TypedDict):

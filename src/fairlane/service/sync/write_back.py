@@ -101,6 +101,11 @@ def _news(
             )
 
 
+def forget_told(tx: Writing, key: str, item: str) -> None:
+    """The item is as if nothing had been told: a person has put it back."""
+    tx.put_value(f"told:{key}:{item}", None)
+
+
 def note_told(tx: Writing, key: str, item: str, task: Task) -> None:
     """A task is as its source has it already: only what changes from now on is news."""
     tx.put_value(f"told:{key}:{item}", _mark(task))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,6 +16,8 @@ from fairlane.intake.sources import cards
 from fairlane.intake.sources.base import Standing, Where, Writable, WriteBack
 from fairlane.model.errors import Invalid, Refused
 from fairlane.model.instant import DAY, parse_instant
+from fairlane.model.values import is_name
+from fairlane.service.sync.importing import ImportOptions, bring_in
 
 NOW = parse_instant("2026-01-30T12:00:00Z")
 CARD = """---
@@ -153,6 +156,9 @@ def test_what_we_wrote_ourselves_is_no_news(tmp_path):
 
 def test_what_is_left_out_is_named(tmp_path):
     put(tmp_path, "1-readme.md", "# No card\n")
+    put(tmp_path, "backlog/9-bare.md", "# No card\n")
+    put(tmp_path, "9-empty.md", "")
+    put(tmp_path, "9-half.md", "---\r\nagent_flow: implement\r\nagent_st")
     put(tmp_path, "2-mine.md", CARD.replace("implement", "null"))
     put(tmp_path, "3-broken.md", "---\na: [\n---\n")
     put(tmp_path, "4-flow.md", CARD.replace("implement", "two words"))
@@ -175,6 +181,9 @@ def test_what_is_left_out_is_named(tmp_path):
         ("6-parallel", True, "parallelizable: not true or false: 'maybe'"),
         ("7-bytes", True, "it is not UTF-8 text"),
         ("8-link", True, "it is a link that leads out of the folder"),
+        ("9-empty", True, "it is empty"),
+        ("9-half", True, "front matter is not closed"),
+        ("9-bare", True, "there is no front matter"),
         ("twin", True, f"the same card as {tmp_path}/backlog/twin.md"),
     ]  # fmt: skip
     assert found.left_out[1].reason.startswith("front matter is not YAML: ")
@@ -199,9 +208,40 @@ def test_phases_come_in_the_order_of_their_numbers(tmp_path):
 def test_no_two_cards_have_one_name(tmp_path):
     for name in ("a/b.md", "a.b.md", "a b.md", "a-b.md", "ä b.md", f"{'x' * 200}.md"):
         put(tmp_path, name)
-    names = [item.record["id"] for item in cards.read(Where(tmp_path)).items]
-    assert len(set(names)) == 6
-    assert {"a.b", "a-b"} < set(names)
+    names = {item.id: item.record["id"] for item in cards.read(Where(tmp_path)).items}
+    assert len(set(names.values())) == 6
+    assert (names["a.b"], names["a-b"]) == ("a.b", "a-b")
+    assert str(names["a/b"]).startswith("a.b-")
+    assert names["a b"] != names["ä b"]
+    assert all(map(is_name, names.values()))
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("phase-1-core/backlog/1.1-project-loader.md", "phase-1-core.1.1-project-loader"),
+        ("phase-1-core/In Progress/1.1-project-loader.md", "phase-1-core.1.1-project-loader"),
+        ("phase-1-core/done/Login form (v2).md", "phase-1-core.Login-form-v2"),
+        ("phase-1-core/backlog/api/Zürich.md", "phase-1-core.api.Zurich"),
+        ("phase-1-core/backlog/登录.md", "phase-1-core-e0b78c0f"),
+        ("phase-1-core/backlog/poetry.lock.md", "phase-1-core.poetry"),
+    ],
+)
+def test_a_name_can_be_read(tmp_path, path, name):
+    put(tmp_path, path)
+    assert only(tmp_path).record["id"] == name
+
+
+def test_a_task_keeps_the_name_that_it_got(office, tmp_path):
+    put(tmp_path, "phase-1/a b.md")
+    (row,) = bring_in(office.context, "cards", Where(tmp_path), ImportOptions())["created"]
+    put(tmp_path, "phase-1/a-b.md")
+    (new,) = bring_in(office.context, "cards", Where(tmp_path), ImportOptions())["created"]
+    assert (row["id"], new["id"]) == ("phase-1.a-b", f"phase-1.a-b-{mark('phase-1/a-b')}")
+
+
+def mark(text):
+    return sha256(text.encode()).hexdigest()[:8]
 
 
 def test_telling_changes_the_status_and_adds_history_and_nothing_else(tmp_path):
