@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fairlane.intake import outline
 from fairlane.intake.files import path_of, read_text
-from fairlane.intake.frontmatter import Page, split
+from fairlane.intake.markdown.frontmatter import Page, split
 from fairlane.intake.sources.base import Where
 from fairlane.model.errors import Invalid
 

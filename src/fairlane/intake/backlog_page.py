@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fairlane.intake import frontmatter
+from fairlane.intake.markdown import frontmatter
 from fairlane.intake.sources.base import WriteBack
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import Instant, to_datetime

@@ -43,6 +43,10 @@ class Pressure:
     def enter(self, kind: str) -> str:
         """One more; the warning that it deserves, if any."""
         self.by_kind[kind] += 1
+        return self.warning()
+
+    def warning(self) -> str:
+        """What is said from the soft limit on: the depth, and the depth by kind."""
         if self.soft is None or self.depth < self.soft:
             return ""
         return f"the queue is {self.depth} deep (soft limit {self.soft}): {self.told()}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fairlane.model.project import WorkerRow
+from fairlane.page.views.scene import scene
 from fairlane.service import tasks
+from fairlane.service.reports.status import status
 from tests.unit.contexts import NOON
 
 SERIAL = 'preset = "serial-lanes"\n[caps]\nall = 1\n[backpressure]\nsoft = 1\nhard = 2\n'
@@ -52,6 +54,26 @@ def test_what_is_known_is_not_deferred(office):
     office.policy(NARROW)
     add(office, {"id": "a"}, {"id": "b"}, {"id": "c"})
     assert add(office, {"id": "a"})["deferred"] is False
+
+
+def test_status_warns_by_the_same_rule_and_tells_the_depth_by_kind(office):
+    office.policy(NARROW)
+    said = []
+    for name, kind in (("a", "code"), ("b", "review"), ("c", "code")):
+        row = add(office, {"id": name, "kind": kind})["tasks"][0]
+        warnings = status(office.context)["warnings"]
+        assert [each["code"] for each in warnings] == ["backpressure"] * ("warning" in row)
+        said += [each["message"] for each in warnings]
+        assert scene(office.context).warnings == warnings
+    start = "starts are delayed, the caps are kept: the queue is"
+    assert said == [
+        f"{start} 1 deep (soft limit 1): code 1, review 1",
+        f"{start} 2 deep (soft limit 1): code 2, review 1",
+    ]
+    office.finish(office.lease()[0]["lease"])
+    assert [each["code"] for each in status(office.context)["warnings"]] == ["backpressure"]
+    office.finish(office.lease()[0]["lease"])
+    assert status(office.context)["warnings"] == []
 
 
 def test_waiting_tasks_count(office):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fairlane.intake import atomic_write, backlog_folder, backlog_page, outline
 from fairlane.intake.files import read_text
-from fairlane.intake.frontmatter import split
+from fairlane.intake.markdown.frontmatter import split
 from fairlane.intake.sources.base import Collection, Found, LeftOut, Standing, Where, WriteBack
 from fairlane.model.errors import Invalid, Refused
 

@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from fairlane.careful_files import read_file
-from fairlane.intake import atomic_write, frontmatter
-from fairlane.intake.card import COLUMNS, Card, cards_in, names
+from fairlane.intake import atomic_write
+from fairlane.intake.markdown import frontmatter
+from fairlane.intake.markdown.card import COLUMNS, Card, cards_in, names
 from fairlane.intake.outline import leftover
 from fairlane.intake.sources import base
 from fairlane.model.errors import Invalid, Refused

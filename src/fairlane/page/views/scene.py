@@ -91,7 +91,8 @@ def scene(context: Context, span: str | None = None) -> Scene:
             done=done,
             usd=usd,
             paused=[pause_document(row) for row in status.live_pauses(reading)],
-            warnings=status.warnings(context, snapshot, plan, policy, budgets),
+            warnings=status.warnings(context, snapshot, plan, policy, budgets)
+            + status.delays(context, reading, plan, policy),
             running=_running(context, reading, policy),
             next_up=timeline.upcoming(reading, snapshot, plan, policy),
             held=[row for row in holds if row["gate"] != READINESS],

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fairlane.engine.context import Context
+from fairlane.engine.context import Context, slots_of
 from fairlane.engine.snapshot import last_cycle, preview
+from fairlane.intake.queue_depth import measure
 from fairlane.model.instant import show_instant
 from fairlane.model.names import SCHEMA
 from fairlane.model.plan import Held, Plan
@@ -52,6 +53,7 @@ def status(context: Context) -> reports.StatusAnswer:
             "pools": pool_rows(context, reading, policy),
             "budgets": budgets,
             "warnings": warnings(context, snapshot, plan, policy, budgets)
+            + delays(context, reading, plan, policy)
             + sources(context, reading)
             + _troubles(reading),
             "last_cycle": _cycle(reading),
@@ -179,6 +181,19 @@ def warnings(
             text = f"budget of {row['scope']} ({row['window']}): {row['fraction']:.0%} is used"
             rows.append(_warning("budget", text))
     return rows
+
+
+def delays(
+    context: Context, reading: Reading, plan: Plan, policy: Policy
+) -> list[reports.WarningDocument]:
+    """A queue beyond its soft limit, with its depth by kind; by the same rule as `add` warns."""
+    pressure = measure(reading, policy, slots_of(context.settings, policy), plan.now)
+    said = pressure.warning() if pressure is not None else ""
+    return (
+        [_warning("backpressure", f"{said}. New tasks start later; caps limit them")]
+        if said
+        else []
+    )
 
 
 def sources(context: Context, reading: Reading) -> list[reports.WarningDocument]:

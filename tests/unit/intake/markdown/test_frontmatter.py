@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane.intake import frontmatter
+from fairlane.intake.markdown import frontmatter
 from fairlane.model.errors import Invalid
 
 CARD = """---

@@ -1,0 +1,1 @@
+"""Markdown files as work: their front matter and history, and cards as files."""
