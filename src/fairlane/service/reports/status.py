@@ -189,11 +189,8 @@ def delays(
     """A queue beyond its soft limit, with its depth by kind; by the same rule as `add` warns."""
     pressure = measure(reading, policy, slots_of(context.settings, policy), plan.now)
     said = pressure.warning() if pressure is not None else ""
-    return (
-        [_warning("backpressure", f"{said}. New tasks start later; caps limit them")]
-        if said
-        else []
-    )
+    text = f"starts are delayed, the caps are kept: {said}"
+    return [_warning("backpressure", text)] if said else []
 
 
 def sources(context: Context, reading: Reading) -> list[reports.WarningDocument]:
