@@ -30,7 +30,7 @@ CALLS = [
     ("heartbeat", {"lease": "L1"}),
     ("report", {"lease": "L1", "tokens": 5, "note": "half"}),
     ("complete", {"lease": "L1", "tokens": {"input": 3, "output": 9}, "result": {"ok": True}}),
-    ("release", {"lease": "L2", "outcome": "failed", "reason": "exit 1", "resets_at": None}),
+    ("release", {"lease": "L2", "failed": True, "reason": "exit 1", "resets_at": None}),
     ("retry", {"ids": ["b"]}),
     ("cancel", {"ids": ["c"]}),
     ("pause", {"scope": "project:default"}),
@@ -63,6 +63,7 @@ def test_every_tool_over_stdio(tmp_path, mode):
 
     listed, answers = anyio.run(main)
     assert answers["lease"]["leases"][0]["task"] == "a"
+    assert answers["lease"]["leases"][0]["meta"] == {}
     assert (answers["complete"]["status"], answers["release"]["status"]) == ("done", "queued")
     assert answers["list"]["cursor"] is not None
     for name, tool in listed.items():

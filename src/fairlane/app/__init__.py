@@ -15,7 +15,7 @@ from fairlane.model.names import OLD_NAME
 from fairlane.settings import FILE, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from fairlane.app.verbs import Fairlane
     from fairlane.client.attempt_socket import AttemptSocket
@@ -174,19 +174,40 @@ ADDING = ("add", "group_add")
 COLLECTING = ("lease", "reclaim")
 #: Operations that request stops: where no daemon runs, the attempts of this machine are stopped.
 STOPPING = ("cancel",)
+#: Operations after which sources learn what became of their items, where no daemon tells them.
+TELLING = ("lease", "report", "complete", "release", "reclaim", "cancel", "retry")
 
 
 def answer_here(context: Context, name: str, /, **arguments: object) -> Any:
     """The answer of an operation on a home folder, with what a daemon would do beside it.
 
-    Without a daemon, ended attempts are collected first; in direct mode new tasks start at once.
+    Without a daemon, ended attempts are collected first; in direct mode new tasks start at once;
+    sources with `write_back` learn what became of their items.
     """
-    from fairlane.service.operations.call import answer
-
     if context.lease is not None:
         from fairlane.service.attempt_rights import permit
 
         permit(context, name, arguments, context.lease, token=False)
+    document = _answered(context, name, arguments)
+    if name in TELLING and any(rule.write_back for rule in context.settings.source):
+        tell_sources(context)
+    return document
+
+
+def tell_sources(context: Context) -> None:
+    """Write back what has changed, unless a daemon does; what fails is made up for later."""
+    from fairlane.runtime.lock import holder
+    from fairlane.service.sync import syncing
+
+    if holder(context.home) is None:
+        for source in syncing.configured(context):
+            if source.rule.write_back:
+                syncing.write_results(context, source)
+
+
+def _answered(context: Context, name: str, arguments: Mapping[str, object]) -> Any:
+    from fairlane.service.operations.call import answer
+
     dry_run = bool(arguments.get("dry_run"))
     adds = name in ADDING and not dry_run and context.policy().capacity.mode == "direct"
     if not adds and name not in COLLECTING:

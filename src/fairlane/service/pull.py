@@ -103,6 +103,7 @@ def release(
     lease: str,
     *,
     outcome: str = "released",
+    failed: bool = False,
     reason: str = "",
     tokens: Usage = None,
     cost: float | None = None,
@@ -110,6 +111,10 @@ def release(
     resets_at: Instant | None = None,
 ) -> HeldAnswer:
     """Give it back: untouched, failed, throttled."""
+    if failed:
+        if outcome not in ("released", "failed"):
+            raise Invalid(f"failed and outcome {outcome!r} contradict each other", "Give one.")
+        outcome = "failed"
     report = report_of(tokens, cost, reason, None, retry_after, resets_at)
     return finish(context, lease, outcome, report)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from fairlane.intake.bead import COLLECTIONS, TOWN, WHAT, Bead, Web, id_of, parse, read_all
+from fairlane.intake.beads.bead import COLLECTIONS, TOWN, WHAT, Bead, Web, id_of, parse, read_all
+from fairlane.intake.beads.sling import SORT, Sling, Slings, read_slings
 from fairlane.intake.files import Printed, ask, read_text
 from fairlane.intake.outline import as_name, prompt_of
-from fairlane.intake.sling import SORT, Sling, Slings, read_slings
 from fairlane.intake.sources.base import (
     Collection,
     Found,

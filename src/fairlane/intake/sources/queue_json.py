@@ -179,7 +179,7 @@ def _tell(entry: dict[str, object], update: WriteBack) -> bool:
     lease = facts if status == "leased" else {}
     wanted = {
         "status": status,
-        "attempts": _attempts(entry, facts),
+        "attempts": entry.get("attempts") if status == "drained" else _attempts(entry, facts),
         "nextEligibleAt": _shown(facts.get("backoff_until")) or entry.get("nextEligibleAt"),
         "leaseId": lease.get("lease"),
         "leaseExpiresAt": _shown(lease.get("lease_expires_at")),

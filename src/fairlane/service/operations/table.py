@@ -233,6 +233,7 @@ _PULL = (
     Operation("release", "service.pull:release", "POST", "/leases/{lease}/release",
               {"lease": _LEASE, **_USED, "reason": _text("What went wrong."),
                "outcome": _text("How it ended.", enum=list(_OUTCOMES), default="released"),
+               "failed": _flag("The work failed: outcome failed."),
                "retry_after": _WAIT, "resets_at": _text("When the provider's window opens.")},
               ("lease",), "Held", tool=True, attempt="lease",
               converts={"retry_after": "duration", "resets_at": "instant"},

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fairlane.intake.bead import Bead
+from fairlane.intake.beads.bead import Bead
 from fairlane.intake.files import parse_json
 from fairlane.intake.sources.base import LeftOut
 from fairlane.model.errors import Invalid
