@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -10,10 +11,25 @@ from pathlib import Path
 import pytest
 
 from tests.daemon.conftest import world
+from tests.daemon.world import World
 from tests.npm_programs import installed
 from tests.waiting import LIMIT_SECONDS
 
 __all__ = ["world"]
+#: An agent that keeps its prompt, and fails where the prompt says so.
+SETTINGS = """agent = "scribe"
+[worker]
+slots = 2
+[agents.scribe]
+argv = ["sh", "-c", 'printf "%s" "$2" > "$1/$FAIRLANE_TASK"; ! grep -q FAIL "$1/$FAIRLANE_TASK"',
+  "sh", {marks}, "{{prompt}}"]
+parser = "plain"
+[[source]]
+type = {source}
+path = {project}
+write_back = true
+every = "1h"
+"""
 #: Runs the program in the project's folder and returns what it prints.
 Program = Callable[..., str]
 
@@ -58,3 +74,10 @@ def _caller(program: Path, project: Path) -> Program:
         return done.stdout
 
     return call
+
+
+def follow(world: World, source: str, project: Path) -> None:
+    """A home folder that follows a project and writes back."""
+    world.policy("retry.max_attempts = 1\n")
+    texts = {"marks": str(world.marks), "source": source, "project": str(project)}
+    world.settings(SETTINGS.format(**{name: json.dumps(text) for name, text in texts.items()}))

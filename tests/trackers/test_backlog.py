@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.daemon.world import World, until
-from tests.trackers.conftest import Program
+from tests.trackers.conftest import Program, follow
 
 pytestmark = pytest.mark.slow
-
-#: An agent that keeps its prompt, and fails where the prompt says so.
-AGENT = """agent = "scribe"
-[worker]
-slots = 2
-[agents.scribe]
-argv = ["sh", "-c", 'printf "%s" "$2" > "$1/$FAIRLANE_TASK"; ! grep -q FAIL "$1/$FAIRLANE_TASK"',
-  "sh", {marks}, "{{prompt}}"]
-parser = "plain"
-[[source]]
-type = "backlog"
-path = {project}
-write_back = true
-every = "1h"
-"""
-
-
-def follow(world: World, project: Path) -> None:
-    world.policy("retry.max_attempts = 1\n")
-    texts = {"marks": json.dumps(str(world.marks)), "project": json.dumps(str(project))}
-    world.settings(AGENT.format(**texts))
 
 
 def test_from_to_do_to_done(world: World, project: Path, backlog: Program) -> None:
@@ -40,7 +18,7 @@ def test_from_to_do_to_done(world: World, project: Path, backlog: Program) -> No
     backlog("task", "create", "Page", "--dep", "task-1", "-m", "spring")
     backlog("task", "create", "Broken", "-d", "FAIL")
     backlog("draft", "create", "Perhaps")
-    follow(world, project)
+    follow(world, "backlog", project)
     world.fairlane("run")
     assert world.statuses() == {
         "Shop-TASK-1": "done", "Shop-TASK-1.1": "done", "Shop-TASK-2": "done",
@@ -67,7 +45,7 @@ def test_what_people_do_with_the_program_is_followed(
     world: World, project: Path, backlog: Program
 ) -> None:
     backlog("task", "create", "One")
-    follow(world, project)
+    follow(world, "backlog", project)
     world.fairlane("pause")
     world.up()
     until(lambda: world.statuses() == {"Shop-TASK-1": "queued"})

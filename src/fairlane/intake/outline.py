@@ -182,7 +182,12 @@ def text_of(value: object) -> str:
 
 def prompt_of(title: str, sections: Iterable[tuple[str, object]]) -> str:
     """A title and the sections that are not empty, each under its heading."""
-    parts = [title]
+    return "\n\n".join(filter(None, (title, sections_of(title, sections))))
+
+
+def sections_of(title: str, sections: Iterable[tuple[str, object]]) -> str:
+    """The sections that are not empty, and say more than the title."""
+    parts = []
     for heading, value in sections:
         text = text_of(value)
         if text and text != title:

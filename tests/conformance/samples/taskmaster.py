@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,9 @@ def make(folder: Path) -> Sample:
         write([*tasks(), {"id": 99, "status": "pending"}])
         return "99"
 
+    def kept() -> bytes:
+        return re.sub(rb'"status": "[\w-]+"', b"", file.read_bytes())
+
     write(TASKS)
     return Sample(
         Where(project),
@@ -69,4 +73,5 @@ def make(folder: Path) -> Sample:
         lambda item, title: change(item, title=title),
         lambda item: change(item, status="done"),
         spoil,
+        kept=kept,
     )

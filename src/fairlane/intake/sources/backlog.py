@@ -13,10 +13,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from fairlane.intake import atomic_write, backlog_folder, backlog_page, outline
+from fairlane.intake import atomic_write, outline
 from fairlane.intake.files import read_text
 from fairlane.intake.markdown.frontmatter import split
 from fairlane.intake.sources.base import Collection, Found, LeftOut, Standing, Where, WriteBack
+from fairlane.intake.trackers import backlog_folder, backlog_page
 from fairlane.model.errors import Invalid, Refused
 
 STATUSES = ("To Do", "In Progress", "Done")

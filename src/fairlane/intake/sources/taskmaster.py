@@ -2,29 +2,37 @@
 
 Priorities critical, high, medium and low are 25, 50, 100 and 150. Task ids get the name of the
 folder that holds `.taskmaster` in front, so that two files can be told apart, and the tag where it
-is not `master`. Subtasks are known as `5.2`.
+is not `master`. Subtasks are known as `5.2`, and are told the text of their task. Statuses are
+written back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from fairlane.intake import outline
 from fairlane.intake.files import locate, parse_json, read_text
-from fairlane.intake.sources.base import Collection, Found, LeftOut, Standing, Where
+from fairlane.intake.sources.base import (
+    Collection,
+    Found,
+    LeftOut,
+    Standing,
+    Where,
+    WriteBack,
+)
+from fairlane.intake.trackers import taskmaster_file
+from fairlane.intake.trackers.taskmaster_file import DEFAULT_TAG, WHAT, shown_id
 from fairlane.model.errors import Invalid
 
 PLACES = (".taskmaster/tasks/tasks.json", "tasks/tasks.json", "tasks.json")
-WHAT = "a tasks.json of task-master, or the folder that holds .taskmaster"
-DEFAULT_TAG = "master"
 PRIORITIES = {"critical": 25, "high": 50, "medium": 100, "low": 150}
 _DONE = ("done", "completed")
 _TAKEN = ("in-progress", "review")
 _READ = (
     "id", "title", "description", "status", "dependencies", "priority", "details", "testStrategy",
-    "subtasks", "acceptanceCriteria",
+    "subtasks", "acceptanceCriteria", "updatedAt", "parentId", "parentTaskId",
 )  # fmt: skip
 
 
@@ -59,6 +67,13 @@ def _project(path: Path) -> str:
     return folder.name
 
 
+def write(where: Where, updates: Sequence[WriteBack]) -> list[str]:
+    """Write the status of its task into each item, unless a person has changed it since."""
+    if where.text is not None or not updates:
+        return []
+    return taskmaster_file.change(locate(where, PLACES, WHAT), updates)
+
+
 def _tags(document: object, name: str) -> dict[str, list[object]]:
     """Tag -> its tasks, whichever shape the file has."""
     if isinstance(document, list):
@@ -80,7 +95,7 @@ class _Tag:
 
     def __init__(self, tag: str, folder: str) -> None:
         usual = tag == DEFAULT_TAG
-        self._shown = "" if usual else f"{tag}:"
+        self._tag = tag
         self._name = outline.as_name(folder, "" if usual else tag)
         self.collection = None if usual else Collection(tag, self._name, f"tag {tag}")
 
@@ -98,11 +113,8 @@ class _Tag:
         self, task: Mapping[str, object], name: str, above: str | None, place: str
     ) -> outline.Entry:
         whole = f"{above}.{name}" if above else name
-        status = str(task.get("status") or "pending")
-        standing, blocked = _standing(status)
-        title = outline.line_of(task, "title")
-        prompt = outline.prompt_of(
-            title,
+        text = outline.sections_of(
+            title := outline.line_of(task, "title"),
             (
                 ("", task.get("description")),
                 ("Details", task.get("details")),
@@ -110,21 +122,24 @@ class _Tag:
                 ("How it is tested", task.get("testStrategy")),
             ),
         )
+        status = str(task.get("status") or "pending")
+        standing, blocked = _standing(status)
         record = {
             "id": outline.as_name(self._name, whole),
             "title": title,
-            "prompt": prompt,
+            "prompt": outline.prompt_of(title, [("", text)]),
             "priority": PRIORITIES.get(str(task.get("priority")).lower(), 100),
             "meta": outline.leftover(task, _READ),
         }
         needs = tuple(
-            self._shown + _whole_id(need, above) for need in outline.list_of(task, "dependencies")
+            shown_id(self._tag, _whole_id(need, above))
+            for need in outline.list_of(task, "dependencies")
         )
         return outline.Entry(
-            self._shown + whole, record, standing, needs,
-            None if above is None else self._shown + above,
+            shown_id(self._tag, whole), record, standing, needs,
+            None if above is None else shown_id(self._tag, above),
             self.collection.id if self.collection else None,
-            blocked, status if standing is not Standing.OPEN else "", place,
+            blocked, status if standing is not Standing.OPEN else "", place, text,
         )  # fmt: skip
 
     def without_dropped(self, entries: list[outline.Entry]) -> list[outline.Entry]:

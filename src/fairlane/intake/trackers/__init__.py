@@ -1,0 +1,1 @@
+"""The files of trackers, as their own programs read and write them."""
