@@ -27,7 +27,8 @@ def convert(path: Path) -> Converted:
         "nothing."
     )
     converted.note(
-        "Cards come in with `fairlane import cards PATH`; `--write-back` keeps their status."
+        "Cards come in with `fairlane import cards PATH`; `--write-back` keeps their status, "
+        "`--force` takes those too that Agency left queued or running."
     )
     return converted
 
