@@ -25,6 +25,9 @@ def needs(text: str) -> dict[str, tuple[str, ...]]:
         ("  - [X] T1000 [P] [US2] Do it in a.py", "T1000", "Do it in a.py", True, "closed"),
         ("- [ ] T003 [US1] Do it", "T003", "Do it", None, "open"),
         ("* [ ] T004: Do it", "T004", "Do it", None, "open"),
+        ("- [ ] T002a [US1] [P] Do it", "T002a", "Do it", True, "open"),
+        ("- [ ] **T010b** [X] [P] [US12] Do it", "T010b", "Do it", True, "open"),
+        ("- [ ] T005 [see](a.md) and [P] alone", "T005", "[see](a.md) and [P] alone", None, "open"),
     ],
 )
 def test_a_line(line, name, title, parallel, standing):
@@ -105,6 +108,7 @@ def test_a_bad_line_is_named_with_its_place():
         ("its id appears twice", "-:3"),
         ("not of the form: - [ ] T001 [P] [US1] text", "-:4"),
         ("it says nothing", "-:5"),
+        ("it has no id like T001", "-:6"),
         ("not of the form: - [ ] T001 [P] [US1] text", "-:7"),
     ]
 
@@ -127,3 +131,78 @@ def test_all_features_of_the_folder_specs(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(Invalid, match=r"no tasks\.md in it"):
         spec_kit.read(Where(tmp_path / "empty"))
+
+
+def test_tags_are_kept():
+    [item] = read("## Phase 3: User Story 1\n- [ ] T001 [SKIP-CI] [us1] [P] [a b] Do it\n").items
+    assert item.record["meta"] == {
+        "phase": "Phase 3: User Story 1", "story": "US1", "tags": ["SKIP-CI", "a b"],
+    }  # fmt: skip
+
+
+def test_what_is_indented_under_a_task_is_part_of_its_prompt():
+    found = read(
+        "## Phase 1: Setup\r\n- [ ] T001 Do it\r\n  - in src/a.py\r\n    - with care\r\n"
+        "  - [ ] and a test\r\n\r\n  ```sh\r\n- [ ] T009 make\r\n  ```\r\n"
+        "- [ ] T002 [P] Other\r\n\t- [ ] T003 [P] A task of its own\r\n"
+        "\t\t- as said\r\n**Checkpoint**: ready\r\n  - no part of it\r\n"
+    )
+    prompts = {item.id: str(item.record["prompt"]) for item in found.items}
+    assert list(prompts) == ["T001", "T002", "T003"]
+    assert "- in src/a.py\n    - with care\n  - [ ] and a test\n\n  ```sh" in prompts["T001"]
+    assert "T009 make\n  ```\n\nThis is T001 " in prompts["T001"]
+    assert prompts["T002"].startswith("Other\n\nThis is T002 ")
+    assert prompts["T003"].startswith("A task of its own\n\n- as said\n\nThis is T003 ")
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("(depends on T001, T002a)", ("T001", "T002a")),
+        ("(Depends on T001 and T003)", ("T001", "T003")),
+        ("(depends on T001-T003)", ("T001", "T003")),
+        ("(depends on T001 to T004)", ("T001", "T004", "T003")),
+        ("\n  - depends on: T004", ("T004",)),
+        ("which depends on nothing; T001 is near", ()),
+    ],
+)
+def test_what_a_task_depends_on(words, wanted):
+    lines = "".join(f"- [ ] {name} [P] a\n" for name in ("T001", "T002a", "T003", "T004"))
+    assert needs(f"## Phase 1: A\n{lines}- [ ] T009 [P] b {words}\n")["T009"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Setup (Shared)", "Foundational (blocks all user stories: US1, US2)"),
+        ("Setup", "Foundational - blocks every user story"),
+        ("Set-up of User Story tooling", "\u26a0 Foundational"),
+    ],
+)
+def test_a_story_is_one_by_its_heading(first, second):
+    text = (
+        f"## Phase 1: {first}\n- [ ] T001 [US1] a\n## Phase 2: {second}\n- [ ] T002 [US1] [P] b\n"
+        "## Phase 3: \U0001f3af User Story 1 - Setup wizard (Priority: P1)\n- [ ] T003 [P] c\n"
+        "## Phase 4: Sharing (Priority: P2)\n- [ ] T004 [P] d\n"
+        "## Phase 5: Albums\n- [ ] T005 [US3] [P] e\n"
+        "## Phase 6: Polish of all user stories\n- [ ] T006 [US1] [P] f\n"
+    )
+    assert needs(text) == {
+        "T001": (), "T002": ("T001",), "T003": ("T002",), "T004": ("T002",), "T005": ("T002",),
+        "T006": ("T003", "T004", "T005"),
+    }  # fmt: skip
+
+
+def test_comments_are_no_tasks_and_other_headings_are_barriers_too():
+    text = (
+        "<!--\n- [ ] T009 sample\n-->\n## Setup\n- [ ] T001 a <!-- x -->\n## Core\n- [ ] T002 b\n"
+    )
+    found = read(text)
+    assert [(item.id, item.where, item.needs) for item in found.items] == [
+        ("T001", "-:5", ()),
+        ("T002", "-:7", ("T001",)),
+    ]
+
+
+def test_a_task_after_one_that_is_done_still_waits_for_what_is_open():
+    assert needs("## A\n- [ ] T001 a\n- [x] T002 b\n- [ ] T003 c\n")["T003"] == ("T001",)
