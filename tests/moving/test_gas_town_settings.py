@@ -172,6 +172,18 @@ def test_rigs_keep_their_clones_and_what_they_lack_is_named(town: Town, tmp_path
     assert town.convert()["changed"] is False
 
 
+def test_a_rig_of_its_own_mind_keeps_its_agent_and_prefix(town: Town) -> None:
+    town.put("mayor/rigs.json", {"rigs": {"web": {"git_url": "https://ann:key@example.com/w.git"}}})
+    town.put("web/config.json", {"type": "rig", "beads": {"prefix": "wb"}})
+    town.put(
+        "web/settings/config.json", {"type": "rig-settings", "agent": "codex", "theme": {"a": 1}}
+    )
+    document = town.convert()
+    assert (town.projects()["web"].agent, town.projects()["web"].prefix) == ("codex", "wb-")
+    assert document["unknown"] == ["RIG/settings/config.json: theme.a"]
+    assert "web (https://example.com/w.git)" in "\n".join(document["notes"])
+
+
 def test_a_clone_outside_the_town_is_not_taken_through_a_link(town: Town, tmp_path: Path) -> None:
     clone(tmp_path / "outside")
     (town.folder / "web" / "mayor").mkdir(parents=True)

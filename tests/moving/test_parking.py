@@ -155,6 +155,18 @@ def test_a_lease_there_holds_until_it_expires(
     assert task.reason == ("its lease expired (attempt 3 of 3)" if status == "parked" else "")
 
 
+def test_our_own_lease_does_not_expire_by_what_the_file_says(queue: Queue) -> None:
+    queue.bring(ENTRY)
+    (row,) = queue.leases().values()
+    queue.tell()
+    assert queue.entry()["status"] == "leased"
+    queue.office.wait(240 * SECOND)
+    holder.heartbeat(queue.office.context, row["lease"])
+    queue.office.wait(240 * SECOND)
+    assert queue.bring(sync=True)["unchanged"] == ["q-1"]
+    assert queue.task().status == "running"
+
+
 def test_what_needs_a_parked_one_says_so(office: TestContext, tmp_path: Path) -> None:
     queue = Queue(office, tmp_path / "queue.json")
     queue.bring(PARKED)

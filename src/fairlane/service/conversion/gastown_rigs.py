@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from fairlane.intake import files
 from fairlane.model.errors import Invalid
-from fairlane.model.values import check_name
+from fairlane.model.values import check_name, line, text
+from fairlane.service.conversion import base
 from fairlane.service.conversion.base import UNCHANGED, WHAT, Converted
 
 #: The town's own beads: they coordinate, and are no work.
@@ -18,9 +20,13 @@ CLONES = ("mayor/rig", "refinery/rig")
 RIGS_MAX = 100_000
 #: Most names in one note; `projects` of the JSON answer has them all.
 NAMED_MAX = 100
+#: What a rig's own folder says in addition: its agent, and its prefix where the list has none.
+SETTINGS, IDENTITY = "settings/config.json", "config.json"
 _KNOWN = {"git_url", "local_repo", "added_at", "beads"}
 _KNOWN_OF_BEADS = {"prefix", "repo"}
 _TOP = ("version", "type", "rigs")
+#: The user and the password in a URL.
+_CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
 
 def convert(file: Path, town: Path, converted: Converted) -> None:
@@ -31,6 +37,7 @@ def convert(file: Path, town: Path, converted: Converted) -> None:
     if len(rigs) > RIGS_MAX:
         raise Invalid(f"{file}: more than {RIGS_MAX} rigs", UNCHANGED)
     unknown: dict[str, None] = {}
+    unknown_settings: dict[str, None] = {}
     bare: list[str] = []
     cloneless: list[str] = []
     for name, value in rigs.items():
@@ -38,21 +45,24 @@ def convert(file: Path, town: Path, converted: Converted) -> None:
         beads = _table(rig.get("beads") or {}, f"{file}: rigs.{name}.beads")
         unknown |= dict.fromkeys(f"*.{key}" for key in rig if key not in _KNOWN)
         unknown |= dict.fromkeys(f"*.beads.{key}" for key in beads if key not in _KNOWN_OF_BEADS)
-        prefix = str(beads.get("prefix") or "").rstrip("-")
+        folder = town / check_name("project", name)
+        prefix = str(beads.get("prefix") or _own_prefix(folder)).rstrip("-")
         if f"{prefix}-" == TOWN_PREFIX:
             converted.note(
                 f"Rig {name} is left out: {TOWN_PREFIX} beads belong to the town itself."
             )
             continue
-        repo = _clone(town / check_name("project", name), rig.get("local_repo"))
+        repo = _clone(folder, rig.get("local_repo"))
         found = {"prefix": f"{prefix}-" if prefix else None, "repo": repo and str(repo)}
+        found["agent"] = _own_agent(folder, unknown_settings)
         converted.projects[name] = {key: value for key, value in found.items() if value}
         if not prefix:
             bare.append(name)
         if repo is None:
-            url = rig.get("git_url")
+            url = _CREDENTIALS.sub("://", str(rig.get("git_url") or ""))
             cloneless.append(f"{name} ({url})" if url else name)
     converted.unknown += [f"{file.name}: rigs.{key}" for key in unknown]
+    converted.unknown += [f"RIG/{SETTINGS}: {key}" for key in unknown_settings]
     _note(converted, bare, cloneless)
 
 
@@ -72,6 +82,23 @@ def _note(converted: Converted, bare: list[str], cloneless: list[str]) -> None:
 def _listed(names: list[str]) -> str:
     more = len(names) - NAMED_MAX
     return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _own_prefix(folder: Path) -> str:
+    file = folder / IDENTITY
+    return (base.read_json(file).take("beads.prefix", text) or "") if file.is_file() else ""
+
+
+def _own_agent(folder: Path, unknown: dict[str, None]) -> str | None:
+    """The agent of a rig's polecats; the rest of its settings is listed."""
+    file = folder / SETTINGS
+    if not file.is_file():
+        return None
+    keys = base.read_json(file)
+    keys.drop("type", "version")
+    agent, polecat = keys.take("agent", line), keys.take("role_agents.polecat", line)
+    unknown |= dict.fromkeys(keys.unknown())
+    return polecat or agent
 
 
 def _clone(folder: Path, local: object) -> Path | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from fairlane.engine.context import Context, slots_of
 from fairlane.engine.task_changes import TaskChanges
@@ -88,9 +89,10 @@ class _Turn(Intake):
     ) -> None:
         super().__init__(context, tx, options.force)
         self.source, self.where, self.options = source, where, options
-        self.content = parking.with_expired(once(content), self.policy, self.now)
         self.task_changes = TaskChanges(tx, self.policy, self.now, context.actor)
         self.key = mapping.source_key(source, where)
+        ours = partial(write_back.is_told_leased, tx, self.key)
+        self.content = parking.with_expired(once(content), self.policy, self.now, ours)
         self.entries: dict[str, mapping.Entry] = mapping.entries(tx, self.key)
         self.skipped: list[LeftOut] = []
         self.answer = answer.empty(source, where.name, self.content.notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from fairlane.engine.task_changes import TaskChanges
@@ -17,12 +18,18 @@ from fairlane.service.sync.mapping import Entry
 EXPIRED = "its lease expired"
 
 
-def with_expired(content: Found, policy: Policy, now: Instant) -> Found:
-    """The same; an item whose lease has expired is open again, with one failed attempt more."""
+def with_expired(
+    content: Found, policy: Policy, now: Instant, is_ours: Callable[[str], bool]
+) -> Found:
+    """The same; an item whose lease has expired is open again, with one failed attempt more.
+
+    A lease of ours is renewed here, and its end in the source may be an old one.
+    """
     if all(item.taken_until is None for item in content.items):
         return content
     most = attempts_max(None, policy)
-    return replace(content, items=tuple(_as_of(item, most, now) for item in content.items))
+    items = (item if is_ours(item.id) else _as_of(item, most, now) for item in content.items)
+    return replace(content, items=tuple(items))
 
 
 def _as_of(item: Item, most: int, now: Instant) -> Item:

@@ -106,6 +106,12 @@ def forget_told(tx: Writing, key: str, item: str) -> None:
     tx.put_value(f"told:{key}:{item}", None)
 
 
+def is_told_leased(reading: Reading, key: str, item: str) -> bool:
+    """Whether its source has it as leased because we said so."""
+    last = reading.value(f"told:{key}:{item}")
+    return bool(last) and last[0] in (Status.LEASED, Status.RUNNING)
+
+
 def note_told(tx: Writing, key: str, item: str, task: Task) -> None:
     """A task is as its source has it already: only what changes from now on is news."""
     tx.put_value(f"told:{key}:{item}", _mark(task))
