@@ -103,7 +103,7 @@ def test_exit_codes_say_what_happened(home, tasks, tmp_path):
     error = home.error("import", "jsonl", tasks, code=75)
     assert (error["code"], error["message"]) == (
         "deferred",
-        "deferred: the queue is full (hard limit 0)",
+        "deferred: the queue is full: hard limit 0",
     )
     with tasks.open("a") as more:
         more.write("{bad\n")
@@ -116,7 +116,7 @@ def test_what_there_is_no_room_for_is_named_and_comes_in_later(home, tasks):
     said = home.run("import", "jsonl", tasks)
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith(f"jsonl {tasks}: 1 task created, 1 left out, 1 deferred\n")
-    assert "  deferred: web-2 (the queue is full (hard limit 0))\n" in said.out
+    assert "  deferred: web-2 (the queue is full: hard limit 0)\n" in said.out
     home.ask("complete", home.lease()["web-1"])
     answer = home.ask("import", "jsonl", tasks)
     assert ([row["id"] for row in answer["created"]], answer["deferred"]) == (["web-2"], [])

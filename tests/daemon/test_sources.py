@@ -260,6 +260,15 @@ def test_run_asks_once_at_its_start_and_tells_as_it_goes(world: World) -> None:
     assert cards.git("diff") == before
 
 
+def test_run_works_off_more_than_the_queue_takes(world: World) -> None:
+    names = [f"card-{number}" for number in range(9)]
+    cards = Cards(world, *names, seconds=0.05)
+    world.policy("caps.all = 2\nbackpressure.soft = 1\nbackpressure.hard = 1\n")
+    assert world.run()["ended"] == len(names)
+    assert {cards.status(name) for name in names} == {"succeeded"}
+    assert world.most_in_flight() == 2
+
+
 def test_sync_cancels_what_was_closed_before_it_started(world: World) -> None:
     cards = Cards(world, "fence", "gate")
     assert len(world.fairlane("sync")["sources"][0]["created"]) == 2

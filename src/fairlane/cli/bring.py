@@ -186,12 +186,12 @@ def imported_text(document: ImportAnswer) -> str:
         ("parked", document["parked"]),
         ("left as it is", document["conflicts"]),
         ("started again", document["restarted"]),
-        ("deferred", document["deferred"]),
         ("left out", document["skipped"]),
     )
     for heading, rows in parts:
         lines += [_line(heading, _name(row), row["reason"]) for row in rows[:NAMED_MAX]]
         lines += _more(len(rows), heading)
+    lines += _deferred(document["deferred"])
     if document["groups"]:
         names = listed(document["groups"][:NAMED_MAX], len(document["groups"]))
         lines.append(_wrapped(f"new groups: {names}"))
@@ -201,6 +201,17 @@ def imported_text(document: ImportAnswer) -> str:
     if document["import"] is not None:
         lines.append(paint(_wrapped(f"To take it back: fairlane undo {document['import']}"), "dim"))
     return "\n".join(lines)
+
+
+def _deferred(rows: list[ReasonDocument]) -> list[str]:
+    """Most have one reason: a line for each reason."""
+    by: dict[str, list[str]] = {}
+    for row in rows:
+        by.setdefault(row["reason"], []).append(row["id"])
+    return [
+        _wrapped(f"deferred: {listed(ids[:NAMED_MAX], len(ids))} ({reason})")
+        for reason, ids in by.items()
+    ]
 
 
 def undone_text(document: UndoAnswer) -> str:

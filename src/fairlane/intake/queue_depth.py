@@ -59,7 +59,7 @@ class Pressure:
 
     def full(self) -> str:
         """Why no more may enter."""
-        return f"the queue is full (hard limit {self.hard})"
+        return f"the queue is full: hard limit {self.hard}"
 
     def told(self) -> str:
         """The depth by kind, in words."""

@@ -384,7 +384,7 @@ def test_bad_records_are_skipped_or_refuse_all(office):
 
 
 def deferred(answer: dict[str, Any]) -> list[str]:
-    assert {row["reason"] for row in answer["deferred"]} <= {"the queue is full (hard limit 2)"}
+    assert {row["reason"] for row in answer["deferred"]} <= {"the queue is full: hard limit 2"}
     return [row["id"] for row in answer["deferred"]]
 
 
@@ -444,7 +444,7 @@ def test_what_its_source_parked_needs_no_room(office):
     assert (created(answer), task(office, "p").status) == (["p"], "parked")
     reasons = {row["id"]: row["reason"] for row in answer["deferred"]}
     assert reasons == {
-        "d": "the queue is full (hard limit 0)",
+        "d": "the queue is full: hard limit 0",
         "q": "its parent 'd' is not known",
     }
 

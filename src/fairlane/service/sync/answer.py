@@ -49,7 +49,7 @@ def refuse_deferred(answer: ImportAnswer) -> None:
     """An import that comes to nothing because the queue is full is refused for now."""
     done = answer["created"] or answer["changed"] or answer["restarted"]
     if answer["deferred"] and not done:
-        hint = "Nothing was imported: come later, or raise backpressure.hard."
+        hint = "Nothing was imported. Try again later, or raise backpressure.hard."
         raise TryLater(f"deferred: {answer['deferred'][0]['reason']}", hint, "deferred")
 
 
