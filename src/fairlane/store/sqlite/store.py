@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from fairlane.file_watch import WriteWatch
 
 
-#: How often the database is asked: after a write to its log, whose commit follows, for so long.
-COMMIT_SECONDS, RESTLESS_SECONDS = 0.003, 0.1
+#: How soon the database is asked after a write to its log, whose commit follows; then less and
+#: less often, for so long.
+COMMIT_SECONDS, RESTLESS_SECONDS = 0.001, 0.1
 #: How often it is asked where the kernel tells of writes, and where it cannot.
 LOOK_SECONDS, POLL_SECONDS = 0.25, 0.015
 
@@ -38,7 +39,7 @@ class Changes:
     def __init__(self, log: Path, stamp: Callable[[], int]) -> None:
         self._log, self._stamp = log, stamp
         self._watch: WriteWatch | None = None
-        self._restless_until = 0.0
+        self._written_at = float("-inf")
 
     def wait(
         self, since: int, timeout: float | None, clock: Clock, others: tuple[Waitable, ...]
@@ -58,7 +59,7 @@ class Changes:
             ready = clock.wait(min(left, self._pause(now)), *watched, *others)
             if self._watch in ready and self._watch is not None:
                 self._watch.drain()
-                self._restless_until = clock.monotonic() + RESTLESS_SECONDS
+                self._written_at = clock.monotonic()
             if any(waitable is not self._watch for waitable in ready):
                 break
         return stamp
@@ -72,7 +73,8 @@ class Changes:
     def _pause(self, now: float) -> float:
         if self._watch is None:
             return POLL_SECONDS
-        return COMMIT_SECONDS if now < self._restless_until else LOOK_SECONDS
+        since = now - self._written_at
+        return max(COMMIT_SECONDS, since / 4) if since < RESTLESS_SECONDS else LOOK_SECONDS
 
 
 #: How long a transaction waits for another process, and for one that a signal has stopped.
