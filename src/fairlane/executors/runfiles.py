@@ -69,7 +69,7 @@ def tail(path: Path, limit: int) -> bytes:
 
 
 def read_record(path: Path) -> dict[str, object] | None:
-    """A small JSON object; None: there is no such file."""
+    """A small JSON object; None: no such file, or the machine stopped before it was written."""
     try:
         with opened(path) as file:
             data = file.read(RECORD_MAX + 1)
@@ -78,10 +78,10 @@ def read_record(path: Path) -> dict[str, object] | None:
     if len(data) > RECORD_MAX:
         raise Damaged(f"{path.name} is too large")
     try:
-        record = json.loads(data)
+        record = json.loads(data) if data else None
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{path.name} is not JSON") from error
-    if not isinstance(record, dict):
+    if data and not isinstance(record, dict):
         raise Damaged(f"{path.name} is not JSON of a record")
     return record
 

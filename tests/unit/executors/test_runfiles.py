@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlane.executors.base import Gone, Handle
 from fairlane.executors.process import ProcessExecutor
 from fairlane.executors.runfiles import Damaged, Lines, append, opened, put, read_record, size
 from fairlane.executors.runner import process_started
@@ -84,6 +85,13 @@ def test_the_rest_of_a_log_is_read_to_its_end_in_parts(run: Path) -> None:
     parts = list(Lines(ProcessExecutor(), run).rest())
     assert len(parts) > 1
     assert [int(each) for part in parts for each in part] == list(range(300_000))
+
+
+def test_records_that_the_end_of_the_machine_left_empty_are_no_damage(run: Path) -> None:
+    for name in ("runner.json", "ended.json"):
+        (run / name).touch()
+    assert ProcessExecutor().poll(Handle(run)) == Gone()
+    assert ProcessExecutor().adopt(run) is None
 
 
 def test_a_run_folder_that_names_a_stranger_harms_nobody(run: Path) -> None:

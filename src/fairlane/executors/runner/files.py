@@ -75,7 +75,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def write(folder: str, name: str, document: dict[str, object], now: bool = False) -> None:
-    """Write a file atomically and durably; without room retry for a while, or fail (`now`)."""
+    """Write a file atomically and durably; without room retry for a while.
+
+    `now`: what is of no use when the machine has stopped is not durable, and fails without room.
+    """
     path = os.path.join(folder, name)
     give_up = time.monotonic() + (0.0 if now else WRITE_SECONDS)
     while True:
@@ -86,7 +89,8 @@ def write(folder: str, name: str, document: dict[str, object], now: bool = False
             with os.fdopen(new, "w", encoding="utf-8") as file:
                 json.dump(document, file)
                 file.flush()
-                os.fsync(file.fileno())
+                if not now:
+                    os.fsync(file.fileno())
             os.replace(path + ".new", path)
             return
         except OSError as error:
@@ -106,14 +110,10 @@ def exit_status(code: int) -> dict[str, object]:
 def note_end(folder: str, code: int, stopped: str) -> None:
     """Say at once how the agent ended: this runner may be killed before its exit record is there.
 
-    Not durable: it is for the death of this process, not of the machine.
+    It is for the death of this process, not of the machine.
     """
-    path = os.path.join(folder, ENDED)
     with contextlib.suppress(OSError):
-        new = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE, 0o600)
-        with os.fdopen(new, "w", encoding="utf-8") as file:
-            json.dump(exit_status(code) | {"stopped": stopped}, file)
-        os.replace(path + ".new", path)
+        write(folder, ENDED, exit_status(code) | {"stopped": stopped}, now=True)
 
 
 def make_room(folder: str) -> bool:
