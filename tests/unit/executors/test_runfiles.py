@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.executors.base import Gone, Handle
-from fairlane.executors.process import ProcessExecutor
+from fairlane.executors.base import Gone, Handle, Orders
+from fairlane.executors.process import RUN, ProcessExecutor, orders_text
 from fairlane.executors.runfiles import Damaged, Lines, append, opened, put, read_record, size
-from fairlane.executors.runner import process_started
+from fairlane.executors.runner import marked, process_started
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -110,3 +110,13 @@ def test_a_run_folder_that_names_a_stranger_harms_nobody(run: Path) -> None:
     executor.clean_up(run)
     stranger.communicate(b"\n")
     assert stranger.returncode == 0
+
+
+def test_masks_that_cannot_be_joined_end_the_agent_and_say_so(run: Path) -> None:
+    masks = ("one", "(?i)two")  # each is good, but flags stand at the beginning alone
+    orders = Orders(run, ("sleep", "60"), Path("/"), dict(os.environ), mask=masks)
+    subprocess.run(RUN, input=orders_text(orders), check=True)
+    told = read_record(run / "exit.json") or {}
+    assert str(told["launch_error"]).startswith("log.mask: not a regular expression: global flags")
+    assert told["environment"] is True
+    assert marked(str(run)) == []

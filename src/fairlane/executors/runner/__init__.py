@@ -92,6 +92,8 @@ class Runner:
         try:
             if self._stop_early:
                 self.stop(self._stop_early)
+            for log in logs:
+                log.mask(self.orders["mask"])
             self._tell_start()
             self._watch(self.agent, logs)
         except OSError as error:
@@ -132,8 +134,6 @@ class Runner:
             stdin = os.fdopen(os.memfd_create("prompt"), "w+b")
             stdin.write(text.encode())
             stdin.seek(0)
-        ignore_nothing()
-        adopt_orphans()
         argv, first, descriptors = self._held.prepare(self.orders["argv"])
         agent = subprocess.Popen(
             argv, cwd=self.orders["cwd"], env=self.orders["env"], stdin=stdin,
@@ -286,13 +286,15 @@ def _orders() -> Orders:
 
 
 def main() -> int:
-    """One agent, from its orders to its end."""
+    """One agent, from its orders to its end; what needs no orders is done before they come."""
+    leave()
+    ignore_nothing()
+    adopt_orphans()
     try:
         orders = _orders()
         os.chdir(orders["folder"])  # stays the run folder when the path changes
     except (OSError, ValueError):
         return 3  # the launcher died before it gave orders
-    leave()
     folder = "."
     runner = Runner(folder, orders)
     take_signals(runner)

@@ -157,11 +157,11 @@ def end_of_file(path: str, size: int = 4096) -> str:
 def process_started(pid: int) -> str | None:
     """What tells this process from a later one of the same number; None: it has ended."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            fields = file.read().rpartition(")")[2].split()
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return None if fields[0] in "ZX" else fields[19]
+    return None if fields[0] in b"ZX" else fields[19].decode()
 
 
 def ignore_nothing() -> None:

@@ -30,7 +30,7 @@ class Log:
             raise OSError(errno.EINVAL, "no regular file", path)
         self._file: BinaryIO = os.fdopen(file, "ab", buffering=0)
         self._left, self._line_max = orders["max_bytes"], orders["line_max"]
-        self._mask = re.compile("|".join(orders["mask"]).encode()) if orders["mask"] else None
+        self._mask: re.Pattern[bytes] | None = None
         self._final = orders["final"]
         self._parts: list[bytes] = []  # of a line whose end has not come
         self._length = 0
@@ -39,6 +39,13 @@ class Log:
         self.finals = 0  # final records so far
         self.record = b""  # the last of them, if it is short: a full disk may cost the file its end
         self._beyond = b""  # the last of them, if it came when the file was full
+
+    def mask(self, patterns: list[str]) -> None:
+        """Hide what fits one of these; said when the agent runs, as it takes a while to prepare."""
+        try:
+            self._mask = re.compile("|".join(patterns).encode()) if patterns else None
+        except re.error as error:
+            raise OSError(errno.EINVAL, f"not a regular expression: {error}", "log.mask") from error
 
     def feed(self, data: bytes) -> None:
         """More output."""
