@@ -183,7 +183,7 @@ class Executor(Protocol):
         """How many bytes it has printed; 0 where they cannot be read."""
 
     def warm_up(self) -> None:
-        """More launches follow: prepare for the next one, where that makes it quicker."""
+        """More launches may follow: prepare for the next one, where that makes it quicker."""
 
     def close(self) -> None:
         """No more launches follow: undo what was prepared. Attempts go on."""

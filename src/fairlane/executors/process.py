@@ -152,7 +152,6 @@ class ProcessExecutor:
     """The default: agents are processes of this machine."""
 
     def __init__(self) -> None:
-        self._warm = False  # whether the next runner is started before it is needed
         self._spare: Runner | None = None
         self._turn = threading.Lock()
 
@@ -169,7 +168,6 @@ class ProcessExecutor:
             process.stdin.write(orders_text(orders))
         process.returncode = 0  # `_reap` reaps it, not this object
         _children.add(process.pid)
-        self._prepare()
         return _handle(orders.folder, (process.pid, started))
 
     def poll(self, handle: Handle) -> State:
@@ -236,20 +234,16 @@ class ProcessExecutor:
 
     def warm_up(self) -> None:
         """Start the next runner early; it ends by itself when this process does."""
-        self._warm = True
-        self._prepare()
+        with self._turn, contextlib.suppress(OSError):  # the next launch says what is missing
+            if self._spare is None:
+                self._spare = _new_runner()
 
     def close(self) -> None:
         """Send the waiting runner away."""
         with self._turn:
             if self._spare is not None:
                 self._spare[0].communicate()
-            self._spare, self._warm = None, False
-
-    def _prepare(self) -> None:
-        with self._turn, contextlib.suppress(OSError):  # the next launch says what is missing
-            if self._warm and self._spare is None:
-                self._spare = _new_runner()
+            self._spare = None
 
     def _process(self, handle: Handle) -> Process | None:
         """The runner, if it lives; where the handle does not name it, its run folder does."""

@@ -105,6 +105,7 @@ class Supervisor:
             self._lost.clear()
             self.stop_wanted()
             self._just_launched = False
+            self._host.executor.warm_up()  # not before: it would keep an agent from its start
 
     def settle_ended(self) -> None:
         """Take in the ends of attempts, all that are there at once."""
