@@ -36,6 +36,12 @@ CREATE TABLE token_ledger (
     tokens_used INTEGER NOT NULL,
     timestamp REAL NOT NULL
 );
+CREATE TABLE agents (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    agent_type TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'IDLE'
+);
 
 INSERT INTO projects VALUES
     ('a', 'Project A', 3.0, 2, 'ACTIVE', NULL),
@@ -60,3 +66,8 @@ INSERT INTO task_dependencies VALUES ('a-3', 'a-1'), ('a-3', 'a-2');
 INSERT INTO token_ledger VALUES
     ('l-1', 'a', 'agent-1', 'a-1', 1000, 1769767200),
     ('l-2', 'b', 'agent-2', 'b-1', 500, 1769767200);
+
+INSERT INTO agents VALUES
+    ('agent-1', 'One', 'claude', 'IDLE'),
+    ('agent-2', 'Two', 'claude', 'IDLE'),
+    ('agent-3', 'Three', 'claude', 'IDLE');

@@ -366,5 +366,7 @@ def _brought(document: ConvertAnswer) -> list[str]:
 
 def _value(value: object) -> str:
     if isinstance(value, list):
-        return "; ".join(" ".join(f"{key} {row[key]}" for key in row) for row in value)
+        return "; ".join(map(_value, value)) or "none"
+    if isinstance(value, dict):
+        return " ".join(f"{key} {inner}" for key, inner in value.items())
     return str(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from operator import add, sub
 
@@ -131,7 +131,8 @@ class Books:
             }
             self._tx.put_clocks(moved)
         if self._learn:
-            self._tx.put(*[self._learned(*key) for key in sorted(self._learn, key=str)])
+            keys = sorted(self._learn, key=str)
+            self._tx.put(*[_learned(self._tx, self._policy, *key) for key in keys])
 
     def _add(
         self,
@@ -159,19 +160,39 @@ class Books:
             for scope, row in sums.items()
         ]
 
-    def _learned(self, project: str, kind: str, agent: str | None) -> History:
-        rows = self._tx.recent(project, kind, agent, SAMPLES)
-        count = self._policy.usage.count
-        used = [counted(Tokens(*row.tokens), count) for row in rows]
-        priced = [row for row in rows if row.usd is not None]
-        return History(
-            project,
-            kind,
-            agent,
-            percentile70(used) if used else self._policy.share.default_estimate,
-            sum(counted(Tokens(*row.tokens), count) for row in priced),
-            sum(row.usd or 0 for row in priced),
-        )
+
+def _learned(tx: Writing, policy: Policy, project: str, kind: str, agent: str | None) -> History:
+    """What the newest attempts tell; where there are few, also those that were made elsewhere."""
+    rows = tx.recent(project, kind, agent, SAMPLES)
+    count = policy.usage.count
+    used = [counted(Tokens(*row.tokens), count) for row in rows]
+    used += (tx.value(_samples(project, kind, agent)) or [])[: SAMPLES - len(used)]
+    priced = [row for row in rows if row.usd is not None]
+    return History(
+        project,
+        kind,
+        agent,
+        percentile70(used) if used else policy.share.default_estimate,
+        sum(counted(Tokens(*row.tokens), count) for row in priced),
+        sum(row.usd or 0 for row in priced),
+    )
+
+
+def knows_samples(reading: Reading, project: str, kind: str, agent: str | None) -> bool:
+    """Whether there is something to learn from that was made elsewhere."""
+    return reading.value(_samples(project, kind, agent)) is not None
+
+
+def learn_from(
+    tx: Writing, policy: Policy, project: str, kind: str, agent: str | None, used: Sequence[int]
+) -> None:
+    """Tokens of attempts that were made elsewhere, the newest first: estimates begin with them."""
+    tx.put_value(_samples(project, kind, agent), list(used[:SAMPLES]))
+    tx.put(_learned(tx, policy, project, kind, agent))
+
+
+def _samples(project: str, kind: str, agent: str | None) -> str:
+    return f"samples:{project}:{kind}:{agent or ''}"
 
 
 def close_books(changes: TaskChanges, books: Books) -> dict[str, Task]:

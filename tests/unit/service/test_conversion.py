@@ -261,13 +261,13 @@ def test_agent_queue_of_another_age_or_with_gaps_is_read_with_the_defaults(datab
         for column in ("created_at", "updated_at", "max_retries", "parent_task_id", "retry_count"):
             connection.execute(f"ALTER TABLE tasks DROP COLUMN {column}")
         connection.execute("ALTER TABLE projects DROP COLUMN credit_weight")
-        connection.execute("UPDATE token_ledger SET task_id = 'gone' WHERE tokens_used = 500")
+        connection.execute("UPDATE token_ledger SET project_id = 'gone' WHERE tokens_used = 500")
         connection.commit()
     home = TestContext(tmp_path)
     document = operation.write(home.context, "agent-queue", str(database))
     assert document["added"] == 6
     assert document["projects"][0]["weight"] == 1
-    lost = "500 tokens of the ledger belong to no task that is there: left out."
+    lost = "500 tokens of the ledger belong to no project that is there: left out."
     assert lost in document["notes"]
     assert home.status_of("a-1", "a-2") == ["done", "queued"]
 

@@ -13,11 +13,15 @@ from fairlane.service.conversion.base import Converted
 
 _NOT_FORMATS = (
     "__init__",
+    "agent_queue_database",
+    "agent_queue_folders",
+    "agent_queue_work",
     "base",
     "gastown_agents",
     "gastown_rigs",
     "loopr_files",
     "operation",
+    "past",
     "sift",
 )
 

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from math import gcd, lcm
 from pathlib import Path
 from typing import TypeVar
 
 from fairlane.model.errors import Invalid
-from fairlane.model.instant import SECOND
-from fairlane.model.task import SHIPPED, Status
 from fairlane.service.conversion import base
+from fairlane.service.conversion.agent_queue_database import (
+    Database,
+    Row,
+    is_database,
+    take,
+)
+from fairlane.service.conversion.agent_queue_folders import Folders, folders_of
+from fairlane.service.conversion.agent_queue_work import Work
 from fairlane.service.conversion.base import (
     HOURS,
     UNCHANGED,
-    Brought,
     Converted,
     Keys,
     count,
     number,
 )
 
-MAGIC = b"SQLite format 3\0"
-_TABLES = ("projects", "tasks", "task_dependencies", "token_ledger")
-_PROJECT = {"ACTIVE": "active", "PAUSED": "paused", "ARCHIVED": "archived"}
-#: What it would start by itself, and what is over; everything else needs a look.
-_STATUS = {"DEFINED": Status.QUEUED, "READY": Status.QUEUED, "COMPLETED": Status.DONE}
 T = TypeVar("T")
-_Row = dict[str, object]
-#: What a column is that a database of another age does not have, or that is empty.
-_UNSAID = {
-    "credit_weight": 1.0, "max_concurrent_agents": 2, "budget_limit": None, "parent_task_id": None,
-    "description": None, "priority": None, "retry_count": 0, "max_retries": 3,
-}  # fmt: skip
+_PROJECT = {"ACTIVE": "active", "PAUSED": "paused", "ARCHIVED": "archived"}
+_RETIRED = "RETIRED"
+_PROJECT_COLUMNS = (
+    "id", "credit_weight", "max_concurrent_agents", "status", "budget_limit", "workspace_path",
+    "total_tokens_used", "created_at", "retry_count", "max_retries", "repo_default_branch",
+)  # fmt: skip
 
 
 def convert(path: Path) -> Converted:
@@ -43,19 +41,11 @@ def convert(path: Path) -> Converted:
     converted = Converted()
     names = ("config.yaml", "config.yml", "agent-queue.yaml", "agent-queue.db")
     for file in base.inside(path, *names):
-        if _is_database(file):
+        if is_database(file):
             _database(file, converted)
         else:
             _rules(base.read_yaml(file), converted)
     return converted
-
-
-def _is_database(file: Path) -> bool:
-    try:
-        with file.open("rb") as handle:
-            return handle.read(len(MAGIC)) == MAGIC
-    except OSError as error:
-        raise Invalid(f"{file}: cannot be read: {error.strerror}", UNCHANGED) from error
 
 
 def _rules(keys: Keys, converted: Converted) -> None:
@@ -82,51 +72,47 @@ def _guarantee(value: object) -> int:
 
 
 def _database(file: Path, converted: Converted) -> None:
-    """Open it read-only, without files of our own next to it."""
+    """Projects are all or nothing, as rules are; tasks come in one by one."""
+    database = Database(file)
     try:
-        with closing(sqlite3.connect(_address(file), uri=True)) as connection:
-            connection.row_factory = sqlite3.Row
-            tables = {name: _rows(connection, name) for name in _TABLES}
-    except sqlite3.Error as error:
-        raise Invalid(f"{file}: not agent-queue's database: {error}", UNCHANGED) from error
-    try:
-        _projects(tables["projects"], converted)
-        _tasks(tables, converted)
-    except KeyError as error:
-        raise Invalid(f"{file}: a table without column {error}", UNCHANGED) from error
+        _projects(database, converted)
     except Invalid as error:
-        raise Invalid(f"{file}: {error.message}", f"{error.hint} {UNCHANGED}") from error
+        hint = f"{error.hint} {UNCHANGED}".lstrip()
+        raise Invalid(f"{file}: {error.message}", hint) from error
+    folders = folders_of(database, list(converted.projects))
+    _place(database, folders, converted)
+    _agents(database, converted)
+    odd = database.odd_columns("projects", _PROJECT_COLUMNS)
+    converted.unknown += [f"projects.{name}" for name in odd]
+    Work(database, folders, converted).read()
+    converted.unknown += [f"table {name}" for name in database.others]
 
 
-def _address(file: Path) -> str:
-    """The URL: immutable if no write-ahead log exists, because then nobody writes to it."""
-    target = file.resolve()
-    log = target.with_name(f"{target.name}-wal")
-    used = log.exists() and log.stat().st_size
-    return f"{target.as_uri()}?{'mode=ro' if used else 'immutable=1'}"
-
-
-def _rows(connection: sqlite3.Connection, table: str) -> list[_Row]:
-    rows = map(dict, connection.execute(f"SELECT * FROM {table}"))
-    return [_UNSAID | {key: said for key, said in row.items() if said is not None} for row in rows]
-
-
-def _projects(rows: list[_Row], converted: Converted) -> None:
-    credits = [_take(row, "credit_weight", number) for row in rows]
+def _projects(database: Database, converted: Converted) -> None:
+    rows = [row for _, row in database.rows("projects")]
+    credits = [_of(row, "credit_weight", number) for row in rows]
     weights = _whole_weights(credits)
     window = converted.policy.get("share.window")
     for row, weight in zip(rows, weights, strict=True):
         values: dict[str, object] = {
             "weight": weight,
-            "max_in_flight": _take(row, "max_concurrent_agents", count),
-            "status": _PROJECT.get(str(row["status"]), "paused"),
+            "max_in_flight": _of(row, "max_concurrent_agents", count),
+            "status": _PROJECT.get(str(row.get("status")).upper(), "paused"),
         }
-        if row["budget_limit"] is not None:
-            budget: dict[str, object] = {"tokens": _take(row, "budget_limit", count)}
+        if row.get("budget_limit") is not None:
+            budget: dict[str, object] = {"tokens": _of(row, "budget_limit", count)}
             values["budgets"] = [budget | ({"window": window} if window else {})]
-        converted.projects[str(row["id"])] = values
+        converted.projects[str(row.get("id"))] = values
     if weights != credits:
         converted.note("Weights are whole numbers here: all are scaled, their ratio is kept.")
+
+
+def _of(row: Row, column: str, read: Callable[[object], T]) -> T:
+    """A value of a project; one that is refused is named with its project."""
+    try:
+        return take(row, column, read)
+    except Invalid as error:
+        raise error.within(str(row.get("id"))) from None
 
 
 def _whole_weights(weights: Iterable[float]) -> list[int]:
@@ -138,76 +124,47 @@ def _whole_weights(weights: Iterable[float]) -> list[int]:
     return [weight // (common or 1) for weight in whole]
 
 
-def _tasks(tables: dict[str, list[_Row]], converted: Converted) -> None:
-    needs: dict[object, list[object]] = {}
-    for row in tables["task_dependencies"]:
-        needs.setdefault(row["task_id"], []).append(row["depends_on_task_id"])
-    used: dict[object, list[tuple[int, int]]] = {}
-    for row in tables["token_ledger"]:
-        entry = (_take(row, "timestamp", _instant), _take(row, "tokens_used", count))
-        used.setdefault(row.get("task_id"), []).append(entry)
-    for row in tables["tasks"]:
-        ledger = tuple(sorted(used.get(row["id"], ())))
-        converted.tasks.append(_task(row, needs.get(row["id"], []), ledger))
-    lost = sum(
-        tokens
-        for task in used.keys() - {row["id"] for row in tables["tasks"]}
-        for _, tokens in used[task]
-    )
-    if lost:
-        converted.note(f"{lost:,} tokens of the ledger belong to no task that is there: left out.")
-    if used:
-        converted.note(
-            "The ledger's tokens are booked to their projects at their time, so shares go on "
-            "where they were; it holds one number an entry, which counts as output."
-        )
-    if any(task.status is Status.PARKED for task in converted.tasks):
-        converted.note(
-            "Tasks that are neither defined, ready nor completed come in parked: nothing starts "
-            "twice. `fairlane retry ID` puts one back."
-        )
-
-
-def _task(row: _Row, needs: list[object], used: tuple[tuple[int, int], ...]) -> Brought:
-    status = _STATUS.get(str(row["status"]), Status.PARKED)
-    agent = row.get("agent_type")
-    left = ["preferred_workspace_id", "branch_name", "pr_url"]
-    left += [] if agent in SHIPPED else ["agent_type"]
-    record = {
-        "id": row["id"],
-        "project": row["project_id"],
-        "title": row["title"],
-        "prompt": row["description"],
-        "priority": row["priority"],
-        "parent": row["parent_task_id"],
-        "needs": needs or None,
-        "max_attempts": max(1, _take(row, "max_retries", count)),
-        "agent": agent if agent in SHIPPED else None,
-        "meta": {key: row[key] for key in left if row.get(key) is not None} or None,
+def _place(database: Database, folders: Mapping[str, Folders], converted: Converted) -> None:
+    """Where the tasks of each project work: as many at once as it has workspaces."""
+    if not any(mine.names or mine.repo for mine in folders.values()):
+        return
+    scarce = any(mine.names for mine in folders.values())
+    branches = {
+        str(row["id"]): row.get("repo_default_branch") for _, row in database.rows("projects")
     }
-    return Brought(
-        {key: value for key, value in record.items() if value is not None},
-        status,
-        created_at=_take(row, "created_at", _instant) if "created_at" in row else None,
-        ended_at=_ended(row) if status is Status.DONE else None,
-        failures=_take(row, "retry_count", count),
-        reason=f"{row['status']} in agent-queue" if status is Status.PARKED else "",
-        used=used,
-    )
+    for name, mine in folders.items():
+        values = converted.projects[name]
+        if mine.repo is not None:
+            values["repo"] = str(mine.repo)
+            if mine.has_branch(branches[name]):
+                values["base"] = branches[name]
+        elif mine.names:
+            converted.note(
+                f"None of the workspaces of {name} is a repository on this machine: its tasks "
+                f"work in empty folders until `fairlane project set {name} --repo PATH`."
+            )
+        if scarce:
+            values["workspaces"] = list(mine.names.values())
+        if scarce and not mine.names:
+            converted.note(
+                f"{name} has no workspace, so nothing of it starts, as in agent-queue: "
+                f"`fairlane project set {name} --workspace NAME` gives it one."
+            )
+    if scarce:
+        converted.note(
+            "Each workspace takes one task at a time, as there. Its folder is a worktree of the "
+            "project's repository; the folders of agent-queue stay as they are."
+        )
 
 
-def _ended(row: _Row) -> int | None:
-    last = next((name for name in ("updated_at", "created_at") if name in row), None)
-    return None if last is None else _take(row, last, _instant)
-
-
-def _take(row: _Row, column: str, read: Callable[[object], T]) -> T:
-    """A typed value; one that is refused is named with its row."""
-    try:
-        return read(row[column])
-    except Invalid as error:
-        raise error.within(f"{row['id']}: {column}") from None
-
-
-def _instant(seconds: object) -> int:
-    return round(number(seconds) * SECOND)
+def _agents(database: Database, converted: Converted) -> None:
+    """As many at once as there were agents."""
+    states = [str(row.get("state", "IDLE")).upper() for _, row in database.rows("agents")]
+    agents = sum(state != _RETIRED for state in states)
+    if not agents:
+        return
+    command = "`fairlane policy set caps.all=N` changes that"
+    if converted.preset is None:
+        command = f"`fairlane policy set caps.all={agents}` says so here"
+    converted.rule("caps.all", agents, "how many agents there are")
+    converted.note(f"There are {agents} agents, so at most {agents} tasks run at once; {command}.")

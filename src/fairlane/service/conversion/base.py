@@ -145,11 +145,11 @@ class Brought:
     created_at: Instant | None = None  # None: now
     ended_at: Instant | None = None
     failures: int = 0
+    begun: int = 0  # attempts that neither failed nor succeeded
     reason: str = ""  # why it is parked or canceled
     where: str = ""  # the file and line, for messages
     artifacts: tuple[str, ...] = ()  # absolute paths that must exist before it starts
     paused: bool = False  # by itself
-    used: tuple[tuple[Instant, int], ...] = ()  # when, how many tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +160,16 @@ class Paused:
     by: str = ""
     at: Instant | None = None
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one attempt used elsewhere, whatever became of its task."""
+
+    project: str
+    at: Instant
+    tokens: int
+    agent: str | None = None  # None: the project's
 
 
 @dataclass(slots=True)
@@ -174,6 +184,7 @@ class Converted:
     projects: dict[str, dict[str, object]] = field(default_factory=dict)
     pauses: list[Paused] = field(default_factory=list)
     tasks: list[Brought] = field(default_factory=list)
+    spent: list[Spent] = field(default_factory=list)
     skipped: list[LeftOut] = field(default_factory=list)  # work that cannot be brought over
     notes: list[str] = field(default_factory=list)  # what means something else now, and why
     unknown: list[str] = field(default_factory=list)  # keys without a counterpart

@@ -85,7 +85,7 @@ def _rules(keys: Keys, converted: Converted) -> None:
     for name in ("max_loops", "max_concurrent_loops"):
         converted.rule("caps.all", keys.take(f"concurrency.{name}", count), name)
     limits: dict[str, object] = {**keys.take_all("concurrency.per_type.", count)}
-    unlimited = dict.fromkeys(KINDS if limits else (), "none")  # which the preset would limit
+    unlimited = dict.fromkeys(KINDS, "none")  # the preset would limit them
     for kind, limit in (unlimited | limits).items():
         called = f"per_type.{kind}" if kind in limits else f"per_type has no {kind}"
         converted.rule(f"caps.kind:{kind}", limit, called)

@@ -14,7 +14,6 @@ from types import TracebackType
 
 from fairlane.engine.context import Context
 from fairlane.engine.task_changes import TaskChanges
-from fairlane.engine.usage import scopes_of
 from fairlane.intake.fields import Records, TaskValues
 from fairlane.intake.routing import DEFAULT_PROJECT, Router, artifact_exists
 from fairlane.intake.sources.base import LeftOut
@@ -22,19 +21,20 @@ from fairlane.intake.submit import submit
 from fairlane.model.documents.sources import ConvertAnswer, ConvertedPauseDocument
 from fairlane.model.errors import FairlaneError, Invalid, NotFound
 from fairlane.model.event import Event
-from fairlane.model.instant import Instant, minute_of, show_instant
+from fairlane.model.instant import show_instant
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import Group, Pause, Project
-from fairlane.model.task import Status, Task
+from fairlane.model.task import Status
 from fairlane.model.values import check_name
 from fairlane.policy.edit import free_backup
 from fairlane.policy.policy import Policy
 from fairlane.service.conversion import base, convert
 from fairlane.service.conversion.base import UNCHANGED, Brought, Converted, Paused
+from fairlane.service.conversion.past import book_spent, completions, with_past
 from fairlane.service.conversion.sift import sift
 from fairlane.service.projects import place_projects
 from fairlane.settings import FILE, Settings
-from fairlane.store.base import Booking, Placed, Writing
+from fairlane.store.base import Placed, Writing
 
 
 def show(name: str, file: str) -> ConvertAnswer:
@@ -173,22 +173,22 @@ def bring(
     batch = submit(tx, router, policy, now, records, beside=beside)
     past = {str(task.record["id"]): task for task in tasks}
     new = [
-        Placed(_with_past(placed.task, past[name], now), placed.wait, placed.due_at)
+        Placed(with_past(placed.task, past[name], now), placed.wait, placed.due_at)
         for name, placed in batch.new.items()
     ]
     for made in router.new_groups:
         tx.put(made)
     tx.insert([placed if _queued(placed) else Placed(placed.task) for placed in new])
-    tx.book([row for placed in new for row in _booked(tx, placed.task, past[placed.task.id])])
+    tx.book(completions(tx, [placed.task for placed in new]))
+    spent = book_spent(tx, policy, settings, document["format"], converted.spent)
     data = {"by": context.actor, "from": origin}
     tx.log([Event(0, now, "added", row.task.id, row.task.project, data) for row in new])
+    held = [placed.task for placed in new if placed.task.paused]
+    _pause_scopes(changes, [Paused(f"task:{task.id}", reason=task.reason) for task in held])
     for placed in filter(_queued, new):
-        if placed.task.paused:
-            scope = f"task:{placed.task.id}"
-            _pause_scopes(changes, [Paused(scope, reason=past[placed.task.id].reason)])
         changes.keep(placed.task)  # placed anew: what it needs may be over already
     changes.close()
-    return len(new), bool(new or paused or made_projects)
+    return len(new), bool(new or paused or made_projects or spent)
 
 
 def _router(context: Context, tx: Writing, settings: Settings) -> Router:
@@ -212,34 +212,6 @@ def _beside(task: Brought) -> TaskValues:
     """Paths that only a user's own conversion can give: callers give relative ones."""
     missing = tuple(path for path in task.artifacts if not artifact_exists(None, path))
     return {"artifacts": task.artifacts, "artifacts_missing": missing}
-
-
-def _with_past(task: Task, past: Brought, now: Instant) -> Task:
-    """A new task with what has happened to it elsewhere."""
-    created = min(past.created_at or now, now)
-    ended = past.ended_at or now
-    return replace(
-        task,
-        status=past.status,
-        created_at=created,
-        ready_since=created if task.ready_since is not None else None,
-        failures=past.failures,
-        attempts=past.failures + (past.status is Status.DONE),
-        parked_at=now if past.status is Status.PARKED else None,
-        ended_at=ended if past.status.final else None,
-        reason=past.reason,
-        paused=past.paused,
-    )
-
-
-def _booked(tx: Writing, task: Task, past: Brought) -> list[Booking]:
-    """What it used counts where it was used, and a completion when it was done."""
-    bookings = []
-    for scope in scopes_of(tx, task):
-        bookings += [Booking(scope, minute_of(at), (0, used, 0, 0)) for at, used in past.used]
-        if task.status is Status.DONE and task.ended_at is not None:
-            bookings.append(Booking(scope, minute_of(task.ended_at), starts=1, completions=1))
-    return bookings
 
 
 def _pause_scopes(changes: TaskChanges, pauses: Sequence[Paused]) -> list[Paused]:
