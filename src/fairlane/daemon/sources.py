@@ -35,6 +35,7 @@ GRACE_SECONDS, TELL_TIMES = 5.0, 20
 #: How long the last words to sources may take: when told to stop, and when all is done.
 CLOSE_SECONDS, FAREWELL_SECONDS = 3.0, 30.0
 _READ, _TELL = "read", "tell"
+_NO_ROOM = syncing.Room(0, 0)
 
 
 #: What a source has, or what it was told.
@@ -102,6 +103,7 @@ class SourceState:
     discarded: int = 0
     settled: Found | None = None  # what it had when all of it was followed
     deferred: Found | None = None  # what it had when the queue had no room for all of it
+    room: syncing.Room | None = None  # that was left then
     job: SourceJob | None = None
     news: set[str] | None = field(default_factory=set)  # tasks to tell of; None: look at all
     tell_due: float = 0.0
@@ -316,18 +318,18 @@ class Sources:
         return self._follow(state, job.result)
 
     def _bring_deferred(self) -> bool:
-        """Follow sources again that had more than fitted into the queue, if there is room now."""
+        """Follow sources again that had more than fitted into the queue, if it has other room."""
         changed = False
         for state in self._states:
             fresh = state.touched_at is None and not state.reading
-            if state.deferred is not None and fresh and self._has_room():
+            if state.deferred is not None and fresh and self._room() not in (state.room, _NO_ROOM):
                 changed |= self._follow(state, state.deferred)
         return changed
 
-    def _has_room(self) -> bool:
+    def _room(self) -> syncing.Room:
         with suppress(FairlaneError):  # a busy store, or a broken policy: look again later
-            return syncing.has_room(self._context)
-        return False
+            return syncing.room(self._context)
+        return _NO_ROOM
 
     def _follow(self, state: SourceState, content: Found) -> bool:
         try:
@@ -335,7 +337,7 @@ class Sources:
         except Exception as error:  # what a source says must not end the daemon
             self._failed(state, syncing.explained(error))
             return False
-        state.deferred = content if row["deferred"] else None
+        state.deferred, state.room = (content, self._room()) if row["deferred"] else (None, None)
         odd = row["conflicts"] or row["skipped"] or row["deferred"]
         state.settled = None if odd else content
         self._tell_conflicts(state, row["conflicts"])

@@ -33,12 +33,11 @@ class Pressure:
         """Queued tasks of every sort, less the room that is free now."""
         return 0 if self.room is None else max(0, self.by_kind.total() - self.room)
 
-    @property
-    def left(self) -> int | None:
-        """How many more may enter before the hard limit; None: any number."""
-        if self.hard is None or self.room is None:
+    def left(self, limit: int | None) -> int | None:
+        """How many more may enter until it is as deep as this; None: any number."""
+        if limit is None or self.room is None:
             return None
-        return max(0, self.hard + self.room - self.by_kind.total())
+        return max(0, limit + self.room - self.by_kind.total())
 
     def enter(self, kind: str) -> str:
         """One more; the warning that it deserves, if any."""

@@ -115,6 +115,24 @@ class SourceSuite:
             assert tasks[item].meta["source"] == self.source
             assert tasks[item].meta["source_id"] == item
 
+    def test_a_full_queue_takes_what_fits_and_the_rest_later(
+        self, context: Context, sample: Sample
+    ) -> None:
+        limits = "caps.all = 1\nbackpressure.soft = 0\nbackpressure.hard = 1\n"
+        context.policy_file.write_text(limits, encoding="utf-8")
+        first = self._bring_in(context, sample)
+        assert first["deferred"]
+        ended: set[str] = set()
+        while not self._are_over(context, sample, ended):
+            (lease,) = pull.lease(context, 1, "box")["leases"]
+            pull.finish(context, str(lease["lease"]))
+            ended.add(lease["task"])
+            self._bring_in(context, sample, sync=True)
+
+    def _are_over(self, context: Context, sample: Sample, ended: set[str]) -> bool:
+        tasks = self._tasks(context, sample)
+        return len(tasks) == len(sample.ids) and {task.id for task in tasks.values()} <= ended
+
     def test_a_second_import_writes_nothing(self, context: Context, sample: Sample) -> None:
         first = self._bring_in(context, sample)
         before = _trace(context)

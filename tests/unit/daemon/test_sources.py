@@ -154,6 +154,23 @@ def test_what_is_deferred_comes_in_as_there_is_room(
     )
 
 
+def test_what_is_held_there_is_not_followed_again_while_nothing_changes(
+    keep: Callable[..., Keeper], tmp_path: Path
+) -> None:
+    file = tmp_path / "tasks.jsonl"
+    rows = [LINE | {"id": name, "needs": ["elsewhere"]} for name in "abcde"]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    keeper = keep(type="jsonl", path=str(file), every="1h")
+    keeper.office.policy("caps.all = 1\nbackpressure.soft = 1\nbackpressure.hard = 9\n")
+    keeper.sources.begin()
+    keeper.until(lambda: keeper.ids() == ["a", "b"])
+    for _ in range(3):
+        keeper.turn()
+    assert (keeper.applied, keeper.ids()) == (1, ["a", "b"])
+    tasks.cancel(keeper.office.context, ["a"])
+    keeper.until(partial(comes, keeper, "c"))
+
+
 def test_a_file_that_is_being_written_is_read_when_it_is_left_alone(
     keep: Callable[..., Keeper], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

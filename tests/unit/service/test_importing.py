@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing, Where
-from fairlane.model.errors import Invalid, NotFound, Refused, TryLater
+from fairlane.model.errors import Invalid, NotFound, Refused
 from fairlane.model.instant import SECOND
 from fairlane.model.project import Group
 from fairlane.service import projects, tasks
@@ -381,85 +381,6 @@ def test_bad_records_are_skipped_or_refuse_all(office):
     answer = bring(office, *items, found=found)
     assert created(answer) == ["a"]
     assert [row["where"] for row in answer["skipped"]] == ["list:4", "list:b", "list:c"]
-
-
-def deferred(answer: dict[str, Any]) -> list[str]:
-    assert {row["reason"] for row in answer["deferred"]} <= {"the queue is full: hard limit 2"}
-    return [row["id"] for row in answer["deferred"]]
-
-
-def finish_next(office: TestContext) -> None:
-    (lease,) = office.lease()
-    office.finish(lease["lease"])
-
-
-NARROW = "caps.all = 1\n[backpressure]\nsoft = 1\nhard = 2\n"  # one starts, two may wait
-
-
-def test_a_full_queue_defers_item_by_item_and_goes_on_when_there_is_room(office):
-    office.policy(NARROW)
-    items = [item(name) for name in "abcdef"]
-    answer = bring(office, *items)
-    assert (created(answer), deferred(answer)) == (["a", "b", "c"], ["d", "e", "f"])
-    with pytest.raises(TryLater, match="deferred: the queue is full") as refusal:
-        bring(office, *items)
-    assert (refusal.value.exit_code, refusal.value.error_code) == (75, "deferred")
-    answer = bring(office, *items, sync=True)
-    assert (created(answer), deferred(answer)) == ([], ["d", "e", "f"])
-    assert answer["unchanged"] == ["a", "b", "c"]
-    finish_next(office)
-    answer = bring(office, *items, sync=True)
-    assert (created(answer), deferred(answer)) == (["d"], ["e", "f"])
-
-
-def test_what_others_need_enters_first_and_what_is_urgent(office):
-    office.policy(NARROW)
-    items = [item("a", "c"), item("b", "a"), item("c"), item("d", priority=1)]
-    answer = bring(office, *items)
-    assert (created(answer), deferred(answer)) == (["a", "c", "d"], ["b"])
-    finish_next(office)
-    answer = bring(office, *items)
-    assert (created(answer), deferred(answer)) == (["b"], [])
-    assert task(office, "b").needs == ("a",)
-
-
-def test_a_known_task_waits_for_an_item_that_is_deferred(office):
-    office.policy(NARROW)
-    bring(office, item("a"), item("b"), item("c"))
-    answer = bring(office, item("a", "d"), item("b"), item("c"), item("d"))
-    assert deferred(answer) == ["d"]
-    assert task(office, "a").source_hold == "needs d, which is not imported"
-    finish_next(office)
-    bring(office, item("a", "d"), item("b"), item("c"), item("d"))
-    assert (task(office, "a").source_hold, task(office, "a").needs) == ("", ("d",))
-
-
-def test_what_its_source_parked_needs_no_room(office):
-    office.policy(NARROW)
-    bring(office, item("a"), item("b"), item("c"))
-    office.policy(NARROW.replace("soft = 1\nhard = 2", "soft = 0\nhard = 0"))
-    parked = replace(item("p"), parked="broken there")
-    child = replace(item("q", parent="d"), parked="broken too")
-    answer = bring(office, item("a"), item("b"), item("c"), item("d"), parked, child)
-    assert (created(answer), task(office, "p").status) == (["p"], "parked")
-    reasons = {row["id"]: row["reason"] for row in answer["deferred"]}
-    assert reasons == {
-        "d": "the queue is full: hard limit 0",
-        "q": "its parent 'd' is not known",
-    }
-
-
-def test_one_that_returns_waits_for_room_too(office):
-    office.policy(NARROW)
-    bring(office, item("a"), item("b"), item("c"))
-    bring(office, item("b"), item("c"), sync=True)
-    bring(office, item("b"), item("c"), item("d"))
-    answer = bring(office, item("a"), item("b"), item("c"), item("d"), sync=True)
-    assert deferred(answer) == ["a"]
-    assert task(office, "a").status == "canceled"
-    finish_next(office)
-    answer = bring(office, item("a"), item("b"), item("c"), item("d"), sync=True)
-    assert (created(answer), task(office, "a").status) == (["a"], "queued")
 
 
 def test_events_say_where_a_task_came_from(office):

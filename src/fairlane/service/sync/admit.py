@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 
-from fairlane.model.task import Task
+from fairlane.intake.queue_depth import Pressure
+from fairlane.model.task import Status, Task
 from fairlane.policy.policy import Policy
 from fairlane.service.sync.draft import Draft
 
+_STOPPED = (Status.PARKED, Status.CANCELED)
 
-def latecomers(coming: Sequence[Draft], left: int | None, policy: Policy) -> list[Draft]:
-    """Those that must wait when only so many may enter, in their order."""
-    if left is None or left >= len(coming):
+
+def latecomers(
+    coming: Sequence[Draft], known: Mapping[str, Task], pressure: Pressure, policy: Policy
+) -> list[Draft]:
+    """Those that must wait for room, in their order. `known`: the tasks that are there already.
+
+    What its source holds, or what needs that, enters only up to the soft limit: so it never keeps
+    out, however much of it there is, what could start.
+    """
+    left, left_for_held = pressure.left(pressure.hard), pressure.left(pressure.soft)
+    if left is None or (left >= len(coming) and left_for_held in (None, left)):
         return []
-    late = set(_entry_order(coming, policy)[left:])
-    return [draft for draft in coming if draft.task in late]
+    drafts = {draft.task: draft for draft in coming}
+    stuck = {name for name, task in known.items() if task.source_hold or task.status in _STOPPED}
+    free: list[str] = []
+    held: list[str] = []
+    for name in _entry_order(coming, policy):
+        if drafts[name].hold or not stuck.isdisjoint(_before(drafts[name])):
+            stuck.add(name)
+            held.append(name)
+        else:
+            free.append(name)
+    room = left if left_for_held is None else left_for_held
+    admitted = {*free[:left], *held[: max(0, room - len(free))]}
+    return [draft for draft in coming if draft.task not in admitted]
 
 
 def _entry_order(coming: Sequence[Draft], policy: Policy) -> list[str]:
@@ -32,6 +53,11 @@ def _entry_order(coming: Sequence[Draft], policy: Policy) -> list[str]:
     for name in names:
         graph.add(name)
     for draft in drafts:
-        before = (*draft.needs, draft.values.get("parent"))
-        graph.add(draft.task, *(name for name in before if name in names))
+        graph.add(draft.task, *(name for name in _before(draft) if name in names))
     return list(graph.static_order())
+
+
+def _before(draft: Draft) -> list[str]:
+    """The tasks for which it waits."""
+    parent = draft.values.get("parent")
+    return [*draft.needs, *([parent] if parent else [])]

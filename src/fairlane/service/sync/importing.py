@@ -236,7 +236,7 @@ class _Turn(Intake):
             self.tx, self.policy, slots_of(self.context.settings, self.policy), self.now
         )
         coming = [draft for draft in drafts.values() if self._joins_queue(draft)]
-        late = latecomers(coming, pressure.left, self.policy) if pressure else []
+        late = latecomers(coming, self.tasks, pressure, self.policy) if pressure else []
         if pressure is None or not late:
             return
         rows = self.answer["deferred"]

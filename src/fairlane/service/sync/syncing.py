@@ -43,6 +43,13 @@ class LastResult(Result):
     at: Instant
 
 
+class Room(NamedTuple):
+    """How many more tasks the queue takes up to each limit; None: any number."""
+
+    hard: int | None
+    soft: int | None
+
+
 class Configured(NamedTuple):
     """A source that the settings name."""
 
@@ -107,12 +114,14 @@ def follow(
     return row
 
 
-def has_room(context: Context) -> bool:
-    """Whether the queue takes one more item of a source."""
+def room(context: Context) -> Room:
+    """What the queue has room for now."""
     policy = context.policy()
     with context.store.read() as reading:
         pressure = measure(reading, policy, slots_of(context.settings, policy), context.now())
-    return pressure is None or pressure.left is None or pressure.left > 0
+    if pressure is None:
+        return Room(None, None)
+    return Room(pressure.left(pressure.hard), pressure.left(pressure.soft))
 
 
 def failed(
