@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from fairlane.clock import SystemClock
 from fairlane.engine.end_attempt import Report
 from fairlane.intake.sources.base import Where
 from fairlane.model.errors import Invalid
+from fairlane.model.instant import SECOND
 from fairlane.service import planning, pull, tasks
 from fairlane.service.conversion import operation
 from fairlane.service.reports.listing import list_tasks
@@ -209,10 +211,10 @@ def test_a_home_is_moved_and_runs_to_the_end(tmp_path: Path) -> None:
     good = [entry(f"q-{at}", note="Do it.", priority=at % 3) for at in range(6)]
     parked = entry("q-parked", status="parked", parkedReason="exit 9", attempts=2)
     over = entry("q-over", status="drained", drainedAt=moment(0))
-    file, home = (
-        queue_of(tmp_path, *good, entry("q-bad", note="FAIL"), parked, over),
-        tmp_path / "home",
-    )
+    soon = moment(SystemClock().now() + 3 * SECOND)  # its holder is gone
+    lost = entry("q-lost", status="leased", leaseId="x", leaseExpiresAt=soon, note="Do it.")
+    file = queue_of(tmp_path, *good, entry("q-bad", note="FAIL"), parked, over, lost)
+    home = tmp_path / "home"
     home.mkdir()
     script = "grep -q FAIL && exit 1; exit 0"
     live(home, file, f'agent = "own"\n[agents.own]\nargv = ["sh", "-c", {json.dumps(script)}]\n')
@@ -225,7 +227,7 @@ def test_a_home_is_moved_and_runs_to_the_end(tmp_path: Path) -> None:
     ask("convert", "cool-workflow", str(file.parent), "--write")
     ask("up", "--detach", "--no-server")
     try:
-        want = {row["id"]: "drained" for row in (*good, over)}
+        want = {row["id"]: "drained" for row in (*good, over, lost)}
         until(lambda: statuses(file) == want | {"q-bad": "parked", "q-parked": "parked"})
         rows = {row["id"]: row for row in json.loads(file.read_text())["entries"]}
         assert (rows["q-bad"]["attempts"], rows["q-parked"]["parkedReason"]) == (2, "exit 9")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,7 +190,11 @@ def answer_here(context: Context, name: str, /, **arguments: object) -> Any:
 
         permit(context, name, arguments, context.lease, token=False)
     document = _answered(context, name, arguments)
-    if name in TELLING and any(rule.write_back for rule in context.settings.source):
+    if (
+        name in TELLING
+        and context.lease is None
+        and any(rule.write_back for rule in context.settings.source)
+    ):
         tell_sources(context)
     return document
 
@@ -199,9 +204,11 @@ def tell_sources(context: Context) -> None:
     from fairlane.runtime.lock import holder
     from fairlane.service.sync import syncing
 
-    if holder(context.home) is None:
-        for source in syncing.configured(context):
-            if source.rule.write_back:
+    if holder(context.home) is not None:
+        return
+    for source in syncing.configured(context):
+        if source.rule.write_back:
+            with suppress(OSError):
                 syncing.write_results(context, source)
 
 

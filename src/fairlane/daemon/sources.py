@@ -339,7 +339,10 @@ class Sources:
             return False
         state.deferred, state.room = (content, self._room()) if row["deferred"] else (None, None)
         odd = row["conflicts"] or row["skipped"] or row["deferred"]
-        state.settled = None if odd else content
+        expires_in = syncing.next_expiry(self._context, content)
+        state.settled = None if odd or expires_in < inf else content
+        if self._keep:
+            state.due = min(state.due, self._clock.monotonic() + expires_in)
         self._tell_conflicts(state, row["conflicts"])
         if state.complaints.pop(_READ, None):
             self._say(f"source {state.source.name} works again")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
@@ -15,7 +16,7 @@ from fairlane.intake.sources.base import Found, Where
 from fairlane.model.documents import admin, sources
 from fairlane.model.errors import FairlaneError, NotFound, TryLater, did_you_mean
 from fairlane.model.event import Event
-from fairlane.model.instant import MINUTE, Instant, show_instant
+from fairlane.model.instant import MINUTE, SECOND, Instant, show_instant
 from fairlane.model.names import SCHEMA
 from fairlane.service.sync import importing, write_back
 from fairlane.service.sync.mapping import source_key
@@ -122,6 +123,13 @@ def room(context: Context) -> Room:
     if pressure is None:
         return Room(None, None)
     return Room(pressure.left(pressure.hard), pressure.left(pressure.soft))
+
+
+def next_expiry(context: Context, content: Found) -> float:
+    """In how many seconds somebody's lease of an item expires: then it may start here."""
+    now = context.now()
+    ends = (item.taken_until for item in content.items if item.taken_until is not None)
+    return min(((end - now) / SECOND for end in ends if end > now), default=inf)
 
 
 def failed(
