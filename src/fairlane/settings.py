@@ -33,6 +33,7 @@ from fairlane.model.values import (
     flag,
     line,
     lines,
+    named,
     program,
     read_all,
     section,
@@ -127,6 +128,7 @@ class SourceRule:
     every: Micros = 60 * SECOND
     write_back: bool = False
     project: str | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)  # label -> kind of a task
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +334,7 @@ _LISTS: dict[str, tuple[Callable[..., object], Readers]] = {
             "project": line,
             "every": duration,
             "write_back": flag,
+            "kinds": named("kind"),
         },
     ),
 }

@@ -48,6 +48,7 @@ path = "tasks.jsonl"
 every = "5m"
 write_back = true
 project = "web"
+kinds = { bug = "fix" }
 [server]
 host = "0.0.0.0"
 port = 9000

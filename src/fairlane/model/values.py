@@ -297,6 +297,21 @@ def table(value: object) -> Mapping[str, object]:
     return value
 
 
+def named(what: str) -> Callable[[object], dict[str, str]]:
+    """A table of any words, each with the name of something."""
+
+    def read(value: object) -> dict[str, str]:
+        names: dict[str, str] = {}
+        for word, name in table(value).items():
+            try:
+                names[word] = check_name(what, name)
+            except Invalid as error:
+                raise error.within(word) from None
+        return names
+
+    return read
+
+
 def environment(value: object) -> dict[str, str]:
     """Names of environment variables with text; errors never show a value."""
     variables: dict[str, str] = {}

@@ -32,6 +32,7 @@ from fairlane.service.sync.draft import (
     route,
     task_ids,
 )
+from fairlane.service.sync.kinds import kinds_for, with_kinds
 from fairlane.service.sync.select import choose, once, refuse_bad
 from fairlane.service.tasks import Intake, RollBack, edited
 from fairlane.store.base import Placed, Writing
@@ -57,7 +58,8 @@ def bring_in(
     context: Context, source: str, where: Where, options: ImportOptions
 ) -> sources.ImportAnswer:
     """Read a source, which may take long, and import what it has."""
-    return apply(context, source, where, source_named(source).read(where), options)
+    content = with_kinds(source_named(source).read(where), kinds_for(context, source, where))
+    return apply(context, source, where, content, options)
 
 
 def apply(

@@ -19,6 +19,7 @@ from fairlane.model.event import Event
 from fairlane.model.instant import MINUTE, SECOND, Instant, show_instant
 from fairlane.model.names import SCHEMA
 from fairlane.service.sync import importing, write_back
+from fairlane.service.sync.kinds import with_kinds
 from fairlane.service.sync.mapping import source_key
 from fairlane.settings import FILE, SourceRule
 from fairlane.store.base import Reading
@@ -187,7 +188,7 @@ def ask(source: Configured) -> Found:
             said = printed.err.splitlines()[:1] or [f"exit {printed.code}"]
             raise TryLater(f"{where.command[0]}: {said[0]}", "Run it by hand to see more.")
         where = replace(where, command=None, text=printed.out)
-    return source_named(kind).read(where)
+    return with_kinds(source_named(kind).read(where), source.rule.kinds)
 
 
 def can_be_watched(source: Configured) -> bool:

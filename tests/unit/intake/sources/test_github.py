@@ -35,7 +35,7 @@ def gh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_gh_is_asked_where_a_folder_is_given(gh, tmp_path):
     found = github.read(Where(tmp_path))
-    assert [item.id for item in found.items] == ["12", "13", "14", "15", "17"]
+    assert [item.id for item in found.items] == ["12", "13", "14", "15", "16", "17"]
 
 
 def test_an_older_gh_is_asked_for_fewer_fields(gh, tmp_path):
@@ -92,6 +92,14 @@ def test_a_repository_by_name(gh):
     asked = gh.with_name("gh.asked").read_text().split()
     assert asked[-2:] == ["--repo", "acme/shop"]
     assert asked[:7] == ["issue", "list", "--state", "open", "--limit", "1000", "--json"]
+    for name in ("github.acme.com/acme/shop", "localhost:8443/acme/shop"):
+        github.read(Where(Path(name)))
+        assert gh.with_name("gh.asked").read_text().split()[-2:] == ["--repo", name]
+    home = gh.parent
+    github.read(Where(home / "acme" / "shop", home=home))  # as settings name it
+    assert gh.with_name("gh.asked").read_text().split()[-2:] == ["--repo", "acme/shop"]
+    with pytest.raises(Invalid, match=r"a/b/issues\.json: there is no such file"):
+        github.read(Where(Path("a/b/issues.json")))
     with pytest.raises(Invalid, match=r"issues\.json: there is no such file"):
         github.read(Where(Path("issues.json")))
 
@@ -124,7 +132,8 @@ def test_sub_issues_are_a_group_also_of_a_parent_that_is_not_listed():
     by_id = {item.id: item for item in found.items}
     assert (by_id["2"].group, by_id["3"].group) == ("1", "9")
     assert by_id["5"].group == "acme/api#4"
-    assert by_id["4"].needs == ("2",)
+    assert by_id["4"].needs == ("1",)
+    assert by_id["1"].needs == ("2",)
     assert {(each.id, each.name) for each in found.collections} == {
         ("1", "shop-1"),
         ("9", "shop-9"),
@@ -154,3 +163,85 @@ def test_what_is_no_list_of_issues_is_refused():
         "it has no title",
         "not a record: 7",
     ]
+
+
+def number(value: int, repository: str = "") -> str:
+    return f"{repository}#{value}"
+
+
+def test_what_the_text_waits_for_comes_first():
+    found = read(
+        issue(1, "One"),
+        issue(2, "Two", body=f"Blocked by {number(1)} and {number(3)}, depends on {number(2)}."),
+        issue(3, "Three", state="CLOSED"),
+        issue(4, "Four", body=f"Depends on {number(9)}.\nBlocked by {number(7, 'acme/api')}"),
+        issue(5, "Five", body=f"Blocked by {number(1, 'Acme/Shop')}", blockedBy=named(1)),
+    )
+    assert {item.id: (item.needs, item.blocked) for item in found.items if item.id != "3"} == {
+        "1": ((), ""),
+        "2": (("1",), ""),
+        "4": ((), "blocked by acme/shop#9, acme/api#7"),
+        "5": (("1",), ""),
+    }
+
+
+#: A `gh` that lists what is in a file, and knows the state of two single issues.
+ASKED = """#!/bin/sh
+if test "$2" = list; then cat "$(dirname "$0")/issues.json"; exit; fi
+echo "$@" >> "$0.asked"
+case "$3 $5" in
+  "7 acme/api") echo '{"state": "CLOSED"}';;
+  "8 acme/api") echo '{"state": "OPEN"}';;
+  *) echo "could not resolve" >&2; exit 1;;
+esac
+"""
+
+
+def test_what_is_not_listed_is_asked_for_where_gh_can_be_asked(gh, tmp_path):
+    gh.write_text(ASKED)
+    waits = f"Blocked by {number(3)}, {number(7, 'acme/api')}, {number(8, 'acme/api')}, "
+    rows = [issue(1, "One", body=waits + number(9, "acme/gone"))]
+    gh.with_name("issues.json").write_text(json.dumps(rows))
+    [item] = github.read(Where(tmp_path)).items
+    assert item.blocked == "blocked by acme/api#8, acme/gone#9"  # the third is not open
+    asked = gh.with_name("gh.asked").read_text().splitlines()
+    assert asked[0] == "issue view 7 --repo acme/api --json state"
+    assert len(asked) == 3
+
+
+def test_only_so_many_are_asked_for(gh, tmp_path):
+    gh.write_text(ASKED)
+    waits = ", ".join(number(at, "acme/gone") for at in range(1, 60))
+    rows = [issue(1, "One", body=f"Blocked by {waits}")]
+    gh.with_name("issues.json").write_text(json.dumps(rows))
+    [item] = github.read(Where(tmp_path)).items
+    assert item.blocked.count("acme/gone") == 59
+    assert len(gh.with_name("gh.asked").read_text().splitlines()) == 20
+
+
+def test_a_milestone_is_a_group_where_no_issue_is():
+    found = read(
+        issue(1, "One", milestone={"number": 3, "title": "Spring 2026"}),
+        issue(2, "Epic", milestone={"title": "Spring 2026"}, subIssues=named(3)),
+        issue(3, "Part", milestone={"title": "Summer"}),
+        issue(4, "None", milestone={"title": ""}),
+    )
+    assert {item.id: item.group for item in found.items} == {
+        "1": "milestone:Spring 2026", "2": "2", "3": "2", "4": None,
+    }  # fmt: skip
+    assert {(group.id, group.name, group.parent) for group in found.collections} >= {
+        ("milestone:Spring 2026", "shop-Spring-2026", None),
+        ("2", "shop-2", "milestone:Spring 2026"),
+    }
+
+
+def test_a_part_is_told_of_its_whole():
+    found = read(
+        issue(1, "Epic", body="All of it.", subIssues=named(2)),
+        issue(2, "Part", body="This."),
+        issue(3, "Of another", parent={"number": 9, "title": "Big", "url": f"{URL}/9"}),
+    )
+    prompts = {item.id: str(item.record["prompt"]) for item in found.items}
+    assert prompts["2"].endswith("the task above is a part of 1: Epic\n\nAll of it.")
+    assert prompts["1"].endswith("come before this one:\n\n- 2: Part")
+    assert prompts["3"].endswith("Part of:\n9 Big")
