@@ -153,6 +153,19 @@ def test_as_many_run_as_there_were_agents_and_a_raised_cap_is_used(tmp_path):
     assert len(planning.plan(home.context)["picks"]) == 6
 
 
+def test_the_database_alone_leaves_rules_and_settings_as_they_are(tmp_path):
+    other = small(tmp_path)
+    other.agents = [{"id": "a", "name": "x", "state": "IDLE"}]
+    spent(other, "a", 100)
+    other.write()
+    home = TestContext(tmp_path)
+    settings_file = tmp_path / "fairlane.toml"
+    settings_file.write_text("[worker]\nslots = 1\n")
+    answer = operation.write(home.context, "agent-queue", str(other.folder / "agent-queue.db"))
+    assert (answer["policy"], answer["written"]) == ("", [])
+    assert any("`fairlane policy set caps.all=1` says so here" in note for note in answer["notes"])
+
+
 def test_statuses_come_in_as_what_they_are(tmp_path):
     other = small(tmp_path)
     other.agents = [{"id": f"a{at}", "name": "x", "state": "IDLE"} for at in range(9)]

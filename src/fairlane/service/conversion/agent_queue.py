@@ -164,7 +164,8 @@ def _agents(database: Database, converted: Converted) -> None:
     if not agents:
         return
     command = "`fairlane policy set caps.all=N` changes that"
-    if converted.preset is None:
+    if converted.preset is None:  # the rules that are in force stay
         command = f"`fairlane policy set caps.all={agents}` says so here"
-    converted.rule("caps.all", agents, "how many agents there are")
+    else:
+        converted.rule("caps.all", agents, "how many agents there are")
     converted.note(f"There are {agents} agents, so at most {agents} tasks run at once; {command}.")

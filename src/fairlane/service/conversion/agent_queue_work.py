@@ -159,7 +159,7 @@ class Work:
             else:
                 lost += tokens
         used = [entry.tokens for entry in self.converted.spent if entry.tokens]
-        if used:  # for a project that has no entry of its own
+        if used and self.converted.preset is not None:  # for a project without an entry
             self.converted.rule(
                 "share.default_estimate", percentile70(used), "what entries of the ledger used"
             )

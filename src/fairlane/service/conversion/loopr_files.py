@@ -13,7 +13,7 @@ from fairlane.model.values import line
 STORE = ".taskstore"
 HOME = ".loopr"
 #: No prompt is larger, and all of them together are not.
-PROMPT_BYTES_MAX, PROMPTS_BYTES_MAX = 200_000, 100_000_000
+PROMPT_BYTES_MAX, PROMPTS_BYTES_MAX = 200_000, 500_000_000
 
 
 class Folder:
