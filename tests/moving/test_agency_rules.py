@@ -31,6 +31,7 @@ RETRY = {"base": "45s", "factor": 3, "cap": "10m", "jitter": 0.2, "max_attempts"
 @pytest.mark.parametrize(
     "text",
     [
+        "retryPolicy: {backoff: {base: 45, factor: 3, jitter: 0.2, cap: 10m}, maxRetries: 3}",
         "retry: {base: 45, multiplier: 3, jitter: 0.2, cap: 600, maxRetries: 3}",
         "retry: {baseSeconds: 45, factor: 3, jitter: 20%, capSeconds: 600, max: 3}",
         "retry: {baseMs: 45000, multiplier: 3, jitter: ±20%, maxDelay: 10m, maxAttempts: 4}",
@@ -44,6 +45,16 @@ def test_agency_retries_under_any_spelling(tmp_path, text):
         "serial-lanes", {f"retry.{key}": value for key, value in RETRY.items()}
     )
     assert operation.show("agency", str(file))["unknown"] == []
+
+
+def test_agency_without_a_configuration_has_its_defaults(tmp_path):
+    (tmp_path / "project" / "phase-1-core" / "backlog").mkdir(parents=True)
+    for folder in (tmp_path, tmp_path / "project"):
+        assert policy_of("agency", folder) == Policy.preset("serial-lanes")
+        note = operation.show("agency", str(folder))["notes"][0]
+        assert note == "There is no config.yaml, so Agency's defaults hold; they are the preset's."
+    with pytest.raises(Invalid, match=r"there is no config\.yaml or "):
+        operation.show("agency", str(tmp_path / "project" / "phase-1-core"))
 
 
 def test_agency_the_documented_policy_is_the_preset(tmp_path):

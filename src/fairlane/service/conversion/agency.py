@@ -15,10 +15,13 @@ from fairlane.service.conversion.base import Converted, Keys, count, number
 
 
 def convert(path: Path) -> Converted:
-    """A `config.yaml`, or the folder `project` that holds it."""
+    """A `config.yaml`, or the folder `project` that holds it, or only phases."""
     converted = Converted(preset="serial-lanes")
-    for file in base.inside(path, "config.yaml", "project/config.yaml"):
-        _rules(converted, base.read_yaml(file))
+    if _has_defaults(path):
+        converted.note("There is no config.yaml, so Agency's defaults hold; they are the preset's.")
+    else:
+        for file in base.inside(path, *_FILES):
+            _rules(converted, base.read_yaml(file))
     converted.settings["agent"] = "codex"
     converted.called["agent"] = "Agency starts Codex"
     converted.note(
@@ -31,6 +34,17 @@ def convert(path: Path) -> Converted:
         "`--force` takes those too that Agency left queued or running."
     )
     return converted
+
+
+#: Where the configuration lies in a folder that is given.
+_FILES = ("config.yaml", "config.yml", "project/config.yaml", "project/config.yml")
+
+
+def _has_defaults(path: Path) -> bool:
+    """Whether it is a folder of phases that nobody has configured."""
+    if any((path / name).is_file() for name in _FILES):
+        return False
+    return any(each.is_dir() for top in ("", "project") for each in (path / top).glob("phase-*"))
 
 
 def _rules(converted: Converted, keys: Keys) -> None:
@@ -53,7 +67,8 @@ class _Rule(NamedTuple):
 
 
 #: Where a word of the retry policy, or of locks, may stand.
-_SECTIONS = ("", "agents", "queue", "scheduler", "locks")
+_SECTIONS = ("agents", "queue", "scheduler", "locks")
+_RETRY_SECTIONS = ("retry", "backoff", "retrypolicy")
 _FLOW = re.compile(r"agents?\.perflow\.", re.IGNORECASE)
 #: What ends the name of a length -> its unit.
 _UNITS = {
@@ -77,9 +92,9 @@ def _rule(key: str) -> _Rule | None:
     if plain in _NAMED:
         return _Rule(_NAMED[plain], count)
     *sections, word = plain.split(".")
-    if len(sections) > 2 or any(section not in (*_SECTIONS, "retry") for section in sections):
+    if not {*sections} <= {*_SECTIONS, *_RETRY_SECTIONS}:
         return None
-    return _retry(word) if "retry" in sections else _stale(word)
+    return _retry(word) if {*sections} & {*_RETRY_SECTIONS} else _stale(word)
 
 
 _NAMED = {
