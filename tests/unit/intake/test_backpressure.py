@@ -65,10 +65,10 @@ def test_status_warns_by_the_same_rule_and_tells_the_depth_by_kind(office):
         assert [each["code"] for each in warnings] == ["backpressure"] * ("warning" in row)
         said += [each["message"] for each in warnings]
         assert scene(office.context).warnings == warnings
-    start = "starts are delayed, the caps are kept: the queue is"
+    start, more = "starts are delayed: the queue is", "To run more at once, raise caps.all (now 1)"
     assert said == [
-        f"{start} 1 deep (soft limit 1): code 1, review 1",
-        f"{start} 2 deep (soft limit 1): code 2, review 1",
+        f"{start} 1 deep (soft limit 1): code 1, review 1. {more}",
+        f"{start} 2 deep (soft limit 1): code 2, review 1. {more}",
     ]
     office.finish(office.lease()[0]["lease"])
     assert [each["code"] for each in status(office.context)["warnings"]] == ["backpressure"]

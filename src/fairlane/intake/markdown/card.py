@@ -16,6 +16,8 @@ from fairlane.model.values import is_name
 COLUMNS = ("backlog", "in-progress", "done")
 #: Longer names are cut, which leaves room for a mark.
 _LENGTH_MAX = 100
+#: Letters that have no plainer form in Unicode.
+_SPELLED = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i"})
 _PHASE = re.compile("phase-")
 _NUMBER = re.compile(r"(\d+)")
 
@@ -87,7 +89,8 @@ def names(ids: Iterable[str]) -> dict[str, str]:
 
 def _plain(text: str) -> list[str]:
     """The parts of a path with nothing in them that a name cannot have."""
-    ascii_only = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    ascii_only = unicodedata.normalize("NFKD", text.translate(_SPELLED))
+    ascii_only = ascii_only.encode("ascii", "ignore").decode()
     return [
         re.sub(r"[^A-Za-z0-9._-]+|\.\.+", "-", part).strip("._-").removesuffix(".lock")
         for part in ascii_only.split("/")

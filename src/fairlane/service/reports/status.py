@@ -189,8 +189,9 @@ def delays(
     """A queue beyond its soft limit, with its depth by kind; by the same rule as `add` warns."""
     pressure = measure(reading, policy, slots_of(context.settings, policy), plan.now)
     said = pressure.warning() if pressure is not None else ""
-    text = f"starts are delayed, the caps are kept: {said}"
-    return [_warning("backpressure", text)] if said else []
+    cap = policy.caps.get("all")
+    more = "" if cap is None else f". To run more at once, raise caps.all (now {cap})"
+    return [_warning("backpressure", f"starts are delayed: {said}{more}")] if said else []
 
 
 def sources(context: Context, reading: Reading) -> list[reports.WarningDocument]:

@@ -222,7 +222,7 @@ def test_no_two_cards_have_one_name(tmp_path):
         ("phase-1-core/backlog/1.1-project-loader.md", "phase-1-core.1.1-project-loader"),
         ("phase-1-core/In Progress/1.1-project-loader.md", "phase-1-core.1.1-project-loader"),
         ("phase-1-core/done/Login form (v2).md", "phase-1-core.Login-form-v2"),
-        ("phase-1-core/backlog/api/Zürich.md", "phase-1-core.api.Zurich"),
+        ("phase-1-core/backlog/api/größe in Zürich.md", "phase-1-core.api.grosse-in-Zurich"),
         ("phase-1-core/backlog/登录.md", "phase-1-core-e0b78c0f"),
         ("phase-1-core/backlog/poetry.lock.md", "phase-1-core.poetry"),
     ],
