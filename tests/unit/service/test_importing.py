@@ -292,6 +292,13 @@ def test_a_cycle_is_named_and_the_rest_comes_in(office):
         bring(office, item("x", "y"), item("y", "x"), strict=True)
 
 
+def test_many_cycles_take_few_passes(office):
+    """One pass for each would take minutes."""
+    pairs = [(f"a{at}", f"b{at}") for at in range(3000)]
+    answer = bring(office, *(item(*pair) for pair in pairs), *(item(b, a) for a, b in pairs))
+    assert (len(answer["skipped"]), len(answer["created"])) == (3000, 3000)
+
+
 def test_an_edge_that_leads_around_through_the_store_is_refused(office):
     bring(office, item("a"), item("b"))
     office.add({"id": "mine", "prompt": "p", "needs": ["a"]})

@@ -10,7 +10,7 @@ from typing import NotRequired, TypedDict
 
 from fairlane.intake import fields
 from fairlane.intake.fields import TaskValues
-from fairlane.intake.kinship import cycle_error, find_cycle
+from fairlane.intake.kinship import cycle_error, cycles
 from fairlane.intake.routing import Router
 from fairlane.intake.sources.base import Collection, Found, Item
 from fairlane.model.project import Group
@@ -186,34 +186,38 @@ def connect(kin: Kin, drafts: dict[str, Draft]) -> list[tuple[Draft, str]]:
     while True:
         for draft in drafts.values():
             _resolve(kin, draft, drafts)
-        wrong = _orphan(kin, drafts) or _around(kin, drafts)
-        if wrong is None:
+        wrong = _orphans(kin, drafts) or _around(kin, drafts)
+        if not wrong:
             return out
-        out.append(wrong)
-        draft = wrong[0]
-        if draft.task in kin.tasks:
-            draft.settled, draft.needs = True, kin.tasks[draft.task].needs
-        else:
-            del drafts[draft.task]
+        out += wrong
+        for draft, _ in wrong:
+            if draft.task in kin.tasks:
+                draft.settled, draft.needs = True, kin.tasks[draft.task].needs
+            else:
+                del drafts[draft.task]
 
 
-def _orphan(kin: Kin, drafts: Mapping[str, Draft]) -> tuple[Draft, str] | None:
-    """A new one whose parent is not here."""
+def _orphans(kin: Kin, drafts: Mapping[str, Draft]) -> list[tuple[Draft, str]]:
+    """New ones whose parent is not here."""
+    out = []
     for draft in drafts.values():
         parent = draft.values.get("parent")
         known = parent is None or parent in drafts or parent in kin.tasks or parent in kin.others
         if not known and draft.task not in kin.tasks:
-            return draft, f"its parent {parent!r} is not known"
-    return None
+            out.append((draft, f"its parent {parent!r} is not known"))
+    return out
 
 
-def _around(kin: Kin, drafts: Mapping[str, Draft]) -> tuple[Draft, str] | None:
-    """The first one that would wait for itself."""
-    around = find_cycle(_graph(kin, drafts))
-    for draft in drafts.values():
-        if draft.task in around and not draft.settled:
-            return draft, cycle_error(around).message
-    return None
+def _around(kin: Kin, drafts: Mapping[str, Draft]) -> list[tuple[Draft, str]]:
+    """The first one of each cycle."""
+    out = []
+    places = {name: at for at, name in enumerate(drafts)}
+    for around in cycles(_graph(kin, drafts)):
+        free = [name for name in around if name in drafts and not drafts[name].settled]
+        if free:
+            first = drafts[min(free, key=places.__getitem__)]
+            out.append((first, cycle_error(around).message))
+    return out
 
 
 def _resolve(kin: Kin, draft: Draft, drafts: Mapping[str, Draft]) -> None:
