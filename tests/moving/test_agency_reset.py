@@ -180,6 +180,23 @@ def test_a_full_queue_defers_a_rerun_and_leaves_its_card(board):
     assert restarted(board.sync()) == ["phase-1.fence"]
 
 
+@pytest.mark.parametrize("left", ["queued", "running"])
+def test_a_card_that_agency_left_comes_in_by_force_and_is_told(board, left):
+    board.reset("idle", left)
+    answer = board.sync()
+    assert [row["reason"] for row in answer["skipped"]] == [
+        f"agent_status is {left}; --force imports it"
+    ]
+    bring_in(board.office.context, "cards", board.where, ImportOptions(force=True))
+    board.sync()
+    (lease,) = board.office.lease()
+    board.sync()
+    assert board.status == "running"
+    board.office.finish(lease["lease"])
+    board.sync()
+    assert board.status == "succeeded"
+
+
 def test_a_dry_run_tells_and_does_nothing(board):
     board.sync()
     board.run()

@@ -104,6 +104,7 @@ class SourceState:
     settled: Found | None = None  # what it had when all of it was followed
     deferred: Found | None = None  # what it had when the queue had no room for all of it
     room: syncing.Room | None = None  # that was left then
+    followed: int = 0  # its place among all follows: who waits longest for room is next
     job: SourceJob | None = None
     news: set[str] | None = field(default_factory=set)  # tasks to tell of; None: look at all
     tell_due: float = 0.0
@@ -320,7 +321,7 @@ class Sources:
     def _bring_deferred(self) -> bool:
         """Follow sources again that had more than fitted into the queue, if it has other room."""
         changed = False
-        for state in self._states:
+        for state in sorted(self._states, key=lambda state: state.followed):
             fresh = state.touched_at is None and not state.reading
             if state.deferred is not None and fresh and self._room() not in (state.room, _NO_ROOM):
                 changed |= self._follow(state, state.deferred)
@@ -332,6 +333,7 @@ class Sources:
         return _NO_ROOM
 
     def _follow(self, state: SourceState, content: Found) -> bool:
+        state.followed = 1 + max(each.followed for each in self._states)
         try:
             row = syncing.follow(self._context, state.source, content)
         except Exception as error:  # what a source says must not end the daemon

@@ -33,9 +33,9 @@ LINE = {"prompt": "go", "agent": "shell"}
 class Keeper:
     """Sources of one home, turned by hand."""
 
-    def __init__(self, home: Path, rule: dict[str, Any], what: str = "up") -> None:
+    def __init__(self, home: Path, *rules: dict[str, Any], what: str = "up") -> None:
         self.store = SqliteStore.open(home / "fairlane.db")
-        self.office = TestContext(home, {"source": [rule]}, self.store)
+        self.office = TestContext(home, {"source": list(rules)}, self.store)
         self.waker = Waker()
         self.said: list[str] = []
         self.sources = Sources(self.office.context, self.said.append, self.waker, what)
@@ -154,6 +154,28 @@ def test_what_is_deferred_comes_in_as_there_is_room(
     )
 
 
+def test_sources_take_turns_when_there_is_room_for_one(tmp_path: Path) -> None:
+    rules: list[dict[str, Any]] = []
+    for name in "ab":
+        file = tmp_path / f"{name}.jsonl"
+        rows = [LINE | {"id": f"{name}{number}"} for number in range(6)]
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        rules.append({"type": "jsonl", "path": str(file), "every": "1h"})
+    keeper = Keeper(tmp_path, *rules)
+    keeper.office.policy("caps.all = 1\nbackpressure.soft = 1\nbackpressure.hard = 1\n")
+    keeper.sources.begin()
+    keeper.until(lambda: all(state.deferred for state in keeper.sources._states))
+    known = len(keeper.ids())
+    for number in range(4):
+        (lease,) = keeper.office.lease()
+        keeper.office.finish(lease["lease"])
+        keeper.until(partial(lambda count: len(keeper.ids()) == count, known + number + 1))
+    came = [name[0] for name in keeper.ids()[-4:]]
+    assert sorted(came) == ["a", "a", "b", "b"]
+    assert came[0] != came[1]
+    keeper.close()
+
+
 def test_what_is_held_there_is_not_followed_again_while_nothing_changes(
     keep: Callable[..., Keeper], tmp_path: Path
 ) -> None:
@@ -259,7 +281,8 @@ def test_one_item_that_cannot_be_told_does_not_hold_up_the_others(
 def test_run_asks_once_and_down_asks_nobody(tmp_path: Path) -> None:
     (tmp_path / "tasks.jsonl").write_text(json.dumps(LINE | {"id": "a"}) + "\n")
     for what, expected in (("down", []), ("run", ["a"])):
-        keeper = Keeper(tmp_path, {"type": "jsonl", "path": "tasks.jsonl", "every": "100ms"}, what)
+        rule = {"type": "jsonl", "path": "tasks.jsonl", "every": "100ms"}
+        keeper = Keeper(tmp_path, rule, what=what)
         keeper.sources.begin()
         assert keeper.sources.reading == (what == "run")
         keeper.until(partial(lambda each: not each.sources.reading, keeper))
