@@ -1,4 +1,4 @@
-"""Issues of a repository, as a stand-in for `gh` prints them: `gh` itself cannot be asked here."""
+"""Issues of a repository, as a stand-in for `gh` prints them: with the fields of any age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GitHub issues. `gh` cannot be asked here: a stand-in prints the documented JSON."""
+"""GitHub issues, as a stand-in for `gh` prints them; tests/trackers asks the real one."""
 
 from __future__ import annotations
 
