@@ -1,8 +1,7 @@
 """Towns of Gas Town, made at random, and what its scheduler dispatches next.
 
 `Scheduler` is written from its document: sling contexts, `bd ready`, capacity, batch, circuit
-breaker, pause. The document names no order of what is ready; here the one that waits longest is
-first, and of equal ones the one that the list names first.
+breaker, pause. The context that waits longest is first, and of equal ones the smaller id.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ class Context:
     bead: str
     enqueued: int
     failures: int = 0
+    id: str = ""
 
 
 @dataclass
@@ -56,7 +56,9 @@ class Scheduler:
         """What is dispatched now: the smallest of capacity, batch and what is ready."""
         ready = self.ready(now)
         waiting = [context for context in self.contexts.values() if context.bead in ready]
-        names = [context.bead for context in sorted(waiting, key=lambda each: each.enqueued)]
+        names = [
+            context.bead for context in sorted(waiting, key=lambda each: (each.enqueued, each.id))
+        ]
         if self.paused:
             return []
         if not self.deferred:
@@ -81,7 +83,7 @@ class Scheduler:
 
     def slung_again(self, name: str, enqueued: int) -> None:
         self.broken.remove(name)
-        self.contexts[name] = Context(name, enqueued)
+        self.contexts[name] = Context(name, enqueued, id=f"ctx-{name}")
 
     def _is_ready(self, name: str, now: int) -> bool:
         row = self.beads[name]
@@ -205,7 +207,7 @@ class Town:
             if how < 0.75 or at == 0:
                 self._context(name, enqueued, failures, {})
                 if failures < FAILURES_MAX:
-                    scheduler.contexts[name] = Context(name, enqueued, failures)
+                    scheduler.contexts[name] = Context(name, enqueued, failures, f"ctx-{name}")
                 elif row["status"] not in ("closed", "in_progress", "hooked"):
                     scheduler.broken.add(name)
             elif how < 0.9:
@@ -239,9 +241,11 @@ class Town:
     def _write(self) -> None:
         """A list, an envelope, or one bead a line, at times with a last line that was not finished.
 
-        Contexts may stand anywhere; beads keep their order, which decides between equal ones.
+        Without contexts the order of the list decides; with them beads may stand anywhere.
         """
         draw = self.random
+        if self.deferred:
+            draw.shuffle(self.rows)
         shape = draw.choice(("lines", "list", "envelope"))
         if shape == "lines":
             ends = draw.choice(("\n", "\r\n"))

@@ -38,8 +38,12 @@ class Moved:
         where = Where(self.town.folder / "issues.jsonl")
         self.answer = importing.bring_in(self.context, "beads", where, ImportOptions())
         if not self.there.deferred:  # direct mode has no contexts: all that is open was slung
-            names = (row["id"] for row in self.answer["created"])
-            self.there.contexts = {name: Context(name, 0) for name in names}
+            names = enumerate(row["id"] for row in self.answer["created"])
+            self.there.contexts = {name: Context(name, 0, id=f"{at:03}") for at, name in names}
+        named = {row["id"] for key in ("created", "skipped") for row in self.answer[key]}
+        assert named >= {
+            row["id"] for row in self.there.beads.values() if row["issue_type"] != "epic"
+        }
 
     @property
     def context(self) -> Any:

@@ -15,7 +15,7 @@ from fairlane.model.task import Task
 from fairlane.service import projects, tasks
 from fairlane.service.sync import importing
 from fairlane.service.sync.importing import ImportOptions
-from tests.conformance.samples.beads import bead, edges, stand_in
+from tests.conformance.samples.beads import bead, calls, edges, stand_in
 from tests.unit.contexts import TestContext
 
 
@@ -114,7 +114,9 @@ def test_where_nothing_was_ever_slung_every_open_bead_is_work(town: Town) -> Non
     ("why", "reason"),
     [
         ("dispatched", "it was dispatched and is open again; to import it, name it"),
+        ("dispatch-close-failed", "it was dispatched and is open again; to import it, name it"),
         ("cleared", "it was cleared; to import it, name it"),
+        ("stale-work-bead", "it was unscheduled (stale-work-bead); to import it, name it"),
     ],
 )
 def test_a_closed_context_schedules_nothing(town: Town, why: str, reason: str) -> None:
@@ -188,8 +190,11 @@ def test_a_context_that_cannot_be_read_is_named(town: Town, text: str, reason: s
 
 
 def test_a_context_without_its_bead_is_named(town: Town) -> None:
-    answer = town.bring(sling("gt-gone"), sling("gt-over", "closed", "dispatched"))
-    assert [row["reason"] for row in answer["skipped"]] == ["its bead gt-gone is not in the list"]
+    rows = [sling("gt-gone"), sling("gt-over", "closed", "dispatched"), sling("ap-far")]
+    answer = town.bring(bead("gt-abc", "x"), *rows)
+    said = [row["reason"] for row in answer["skipped"]]
+    assert "its bead gt-gone is not in the list" in said
+    assert answer["notes"] == ["Slung, but in no list that was read: ap-far."]
 
 
 def test_a_rig_that_is_no_project_is_named_with_its_command(town: Town) -> None:
@@ -227,3 +232,23 @@ def test_contexts_are_asked_of_bd_too(tmp_path: Path) -> None:
     assert {item.id: (item.parked, bool(item.unasked)) for item in found.items} == {
         "gt-abc": ("", False), "gt-def": ("circuit-broken: e", False), "gt-ghi": ("", True),
     }  # fmt: skip
+
+
+def test_contexts_of_the_town_above_are_asked_for_too(tmp_path: Path) -> None:
+    rig = tmp_path / "town" / "web"
+    (tmp_path / "town" / "mayor").mkdir(parents=True)
+    (tmp_path / "town" / "mayor" / "town.json").write_text("{}")
+    rig.mkdir()
+    command = stand_in(tmp_path, [bead("gt-abc", "x"), sling("gt-abc")])
+    found = beads.read(Where(rig, command=command))
+    assert [item.id for item in found.items] == ["gt-abc"]
+    asked = [call[1] for call in calls(tmp_path) if "--label" in call]
+    assert asked == [str(rig), str(tmp_path / "town")]
+
+
+def test_equal_ones_go_by_the_id_of_their_context(town: Town) -> None:
+    when = show_instant(town.office.context.now() - 60 * SECOND)
+    last, first = sling("gt-a", enqueued_at=when), sling("gt-b", enqueued_at=when)
+    rows = [last | {"id": "gt-ctx-2"}, first | {"id": "gt-ctx-1"}]
+    town.bring(bead("gt-a", "x"), bead("gt-b", "y"), *rows)
+    assert [row["task"] for row in town.office.lease()] == ["gt-b", "gt-a"]

@@ -15,9 +15,13 @@ from fairlane.model.values import Reader, flag, text, whole
 
 SORT = "sling-context"
 VERSION = 1
+#: Most names in a note.
+NAMED_MAX = 20
 #: So many failures to dispatch break the circuit.
 FAILURES_MAX = 3
-BROKEN, DISPATCHED = "circuit-broken", "dispatched"
+BROKEN, CLEARED = "circuit-broken", "cleared"
+#: Why a context is closed whose bead was started.
+DISPATCHED = ("dispatched", "dispatch-close-failed")
 #: Merge strategy there -> here. A merge request is merged by the town itself, so it is here.
 MERGES = {"direct": "merge", "mr": "merge", "local": "keep"}
 #: What nothing here decides by: it is kept in `meta`.
@@ -82,7 +86,11 @@ class Sling(NamedTuple):
         """Why nobody waits for it; empty: it is scheduled."""
         if not self.context.closed or self.is_broken:
             return ""
-        how = "was dispatched and is open again" if self.closed_as == DISPATCHED else "was cleared"
+        how = f"was unscheduled ({self.closed_as or 'closed'})"
+        if self.closed_as in DISPATCHED:
+            how = "was dispatched and is open again"
+        elif self.closed_as == CLEARED:
+            how = "was cleared"
         return f"it {how}; to import it, name it"
 
     def record(self) -> dict[str, object]:
@@ -110,6 +118,14 @@ class Slings:
     by_bead: dict[str, Sling]
     left_out: list[LeftOut]
     some: bool  # whether there are contexts at all
+    notes: list[str]
+
+    def place(self, bead: str) -> tuple[bool, Instant, str]:
+        """Slung beads first, in the order in which Gas Town dispatches them."""
+        sling = self.by_bead.get(bead)
+        if sling is None or sling.unasked or sling.enqueued_at is None:
+            return (True, 0, "")
+        return (False, sling.enqueued_at, sling.context.id)
 
     def unasked(self, bead: str) -> str:
         """Why a bead does not start by itself; empty: it does."""
@@ -128,7 +144,7 @@ class Slings:
 def read_slings(beads: Mapping[str, Bead]) -> Slings:
     """The contexts among these beads: of each bead the open one, else the last that was closed."""
     contexts = [bead for bead in beads.values() if bead.sort == SORT]
-    slings = Slings({}, [], bool(contexts))
+    slings = Slings({}, [], bool(contexts), [])
     for context in contexts:
         try:
             sling = _sling(context)
@@ -140,11 +156,26 @@ def read_slings(beads: Mapping[str, Bead]) -> Slings:
         before = slings.by_bead.get(sling.bead)
         if before is None or _counts_more(sling, before):
             slings.by_bead[sling.bead] = sling
+    _name_strays(slings, beads)
+    return slings
+
+
+def _name_strays(slings: Slings, beads: Mapping[str, Bead]) -> None:
+    """Contexts whose bead is not here: it may be another rig's, and is imported there."""
+    ours = {name.rpartition("-")[0] for name, bead in beads.items() if bead.sort != SORT}
+    elsewhere = []
     for name, sling in slings.by_bead.items():
-        if name not in beads and (not sling.context.closed or sling.is_broken):
+        if name in beads or sling.unasked:
+            continue
+        if name.rpartition("-")[0] in ours:
             reason = f"its bead {name} is not in the list"
             slings.left_out.append(LeftOut(sling.context.id, reason, sling.context.where))
-    return slings
+        else:
+            elsewhere.append(name)
+    if elsewhere:
+        more = f" and {len(elsewhere) - NAMED_MAX} more" if len(elsewhere) > NAMED_MAX else ""
+        names = ", ".join(elsewhere[:NAMED_MAX])
+        slings.notes.append(f"Slung, but in no list that was read: {names}{more}.")
 
 
 def _counts_more(sling: Sling, before: Sling) -> bool:

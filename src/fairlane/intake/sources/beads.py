@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from fairlane.intake.beads.bead import COLLECTIONS, TOWN, WHAT, Bead, Web, id_of, parse, read_all
+from fairlane.intake.beads import bd
+from fairlane.intake.beads.bead import COLLECTIONS, TOWN, WHAT, Bead, Web, parse, read_all
 from fairlane.intake.beads.sling import SORT, Sling, Slings, read_slings
-from fairlane.intake.files import Printed, ask, read_text
+from fairlane.intake.files import read_text
 from fairlane.intake.outline import as_name, prompt_of
 from fairlane.intake.sources.base import (
     Collection,
@@ -23,15 +24,11 @@ from fairlane.intake.sources.base import (
     Where,
     WriteBack,
 )
-from fairlane.model.errors import Invalid, Refused, TryLater
+from fairlane.model.errors import Invalid, Refused
 from fairlane.model.instant import parse_instant, show_instant
 from fairlane.model.names import OLD_NAME
 
-PROGRAM = ("bd",)
-ACTOR = "fairlane"
-LISTED, READY = ("list", "--json", "--limit", "0"), ("ready", "--json", "--limit", "0")
-#: Sling contexts may be hidden from the list, and those that were closed are.
-SLUNG = (*LISTED, "--label", "gt:sling-context")
+PROGRAM = bd.PROGRAM
 PRIORITIES = {"0": 0, "1": 50, "2": 100, "3": 150, "4": 200}
 TAKEN = ("in_progress", "hooked", "pinned")
 #: What is kept in `meta`: nothing that changes while somebody works on it.
@@ -49,28 +46,13 @@ def read(where: Where) -> Found:
     if where.text is not None:
         return _found(parse(where.text, where.name))
     if where.command is not None and "--json" in where.command:  # the whole question
-        return _found(parse(_listed(where, where.command), where.name))
+        return _found(parse(bd.listed(where, where.command), where.name))
     if path is not None and where.command is None and (path.name == ".beads" or not path.is_dir()):
         file = path / "issues.jsonl" if path.is_dir() else path
         return _found(parse(read_text(file, WHAT), str(file)))
-    rows = parse(_listed(where, (*_program(where), *LISTED)), "bd list")
-    ready = parse(_listed(where, (*_program(where), *READY)), "bd ready")
-    known = {id_of(row) for _, row in rows}
-    slung, note = _contexts(where)
-    rows += [(place, row) for place, row in (*ready, *slung) if id_of(row) not in known]
-    found = _found(rows, {id_of(row) for _, row in ready})
-    return replace(found, notes=(note,)) if note else found
-
-
-def _contexts(where: Where) -> tuple[list[tuple[str, object]], str]:
-    """The sling contexts, closed ones too; a note where they cannot be listed."""
-    error = ""
-    for words in ((*SLUNG, "--all"), SLUNG):
-        try:
-            return parse(_listed(where, (*_program(where), *words)), "bd list"), ""
-        except (Invalid, TryLater) as failure:
-            error = failure.message
-    return [], f"sling contexts cannot be listed: {error}"
+    rows, ready, note = bd.everything(where)
+    found = _found(rows, ready)
+    return replace(found, notes=(*found.notes, note)) if note else found
 
 
 def write(where: Where, updates: Sequence[WriteBack]) -> list[str]:
@@ -81,63 +63,22 @@ def write(where: Where, updates: Sequence[WriteBack]) -> list[str]:
         if deed is None or deed == SAID.get(str(update.facts.get("told"))):
             continue
         bead = _asked(where, update.id)
-        ours = bead.status == "open" or bead.row.get("assignee") in (ACTOR, OLD_NAME)
+        ours = bead.status == "open" or bead.row.get("assignee") in (bd.ACTOR, OLD_NAME)
         if bead.closed or not ours or (deed == "claim" and bead.status != "open"):
             continue
         reason = update.reason or f"Done by Fairlane as task {update.task}"
         words = ("--claim",) if deed == "claim" else ("--reason", reason)
-        _tell(where, "update" if deed == "claim" else "close", update.id, *words)
+        bd.tell(where, "update" if deed == "claim" else "close", update.id, *words)
         written.append(update.id)
     return written
 
 
-def _program(where: Where) -> tuple[str, ...]:
-    """`bd` or its replacement; of a whole command line the words before the verb."""
-    words = where.command or PROGRAM
-    ends = [at for at, word in enumerate(words) if word in ("list", "ready") and "--json" in words]
-    return words[: ends[0]] if ends else words
-
-
-def _ask(where: Where, words: Sequence[str]) -> Printed:
-    folder = where.path
-    if folder is not None and folder.name == "issues.jsonl":
-        folder = folder.parent
-    if folder is not None and folder.name == ".beads":
-        folder = folder.absolute().parent
-    if folder is not None and not folder.is_dir():
-        hint = "Give the folder in which bd works."
-        raise Refused(f"{where.name} is a file: nothing can be told to it", hint, "not_writable")
-    return ask(words, where.seconds, folder, {"BEADS_ACTOR": ACTOR})
-
-
-def _listed(where: Where, words: Sequence[str]) -> str:
-    printed = _ask(where, words)
-    if printed.code != 0:
-        shown = " ".join(words)
-        message = f"{shown}: {_last(printed) or f'exit {printed.code}'}"
-        hint = f"Try `{shown}` yourself, or give a file that it printed."
-        raise TryLater(message, hint, "source_unavailable")
-    return printed.out
-
-
-def _tell(where: Where, *words: str) -> str:
-    printed = _ask(where, (*_program(where), *words))
-    if printed.code != 0:
-        message = f"bd {words[0]} {words[1]}: {_last(printed) or f'exit {printed.code}'}"
-        raise Refused(message, "It is told again at the next sync.")
-    return printed.out
-
-
 def _asked(where: Where, name: str) -> Bead:
     """One bead as it is now."""
-    beads, _ = read_all(parse(_tell(where, "show", name, "--json"), "bd show"))
+    beads, _ = read_all(parse(bd.tell(where, "show", name, "--json"), "bd show"))
     if name not in beads:
         raise Refused(f"bd show {name}: there is no such bead", "It may have been removed.")
     return beads[name]
-
-
-def _last(printed: Printed) -> str:
-    return (printed.err or printed.out.strip()).rpartition("\n")[2]
 
 
 def _found(rows: list[tuple[str, object]], ready: set[str] | None = None) -> Found:
@@ -154,6 +95,7 @@ def _found(rows: list[tuple[str, object]], ready: set[str] | None = None) -> Fou
                 items.append(_item(bead, web, ready, slings))
             except Invalid as error:
                 left_out.append(LeftOut(bead.id, error.message, bead.where, bad=True, sure=True))
+    items.sort(key=lambda item: slings.place(item.id))
     groups = [
         Collection(bead.id, as_name(bead.id), _title(bead), next(iter(web.groups(bead)), None))
         for bead in beads.values()
@@ -161,7 +103,8 @@ def _found(rows: list[tuple[str, object]], ready: set[str] | None = None) -> Fou
     ]
     absent = dict.fromkeys(name for name in slings.convoys.values() if name not in beads)
     groups += [Collection(name, as_name(name)) for name in absent]
-    return Found(tuple(items), tuple(groups), (*left_out, *_of_the_town(beads)))
+    left_out += _of_the_town(beads)
+    return Found(tuple(items), tuple(groups), tuple(left_out), tuple(slings.notes))
 
 
 def _of_the_town(beads: Mapping[str, Bead]) -> list[LeftOut]:
