@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND
 from fairlane.model.project import Project
 from fairlane.service import planning, policies, queue
@@ -306,6 +307,56 @@ def test_a_home_runs_to_its_end_in_real_folders(tmp_path):
     branches = ("branch", "--format=%(refname:short)")
     listed = subprocess.run(["git", "-C", repo, *branches], capture_output=True, check=True)
     assert {f"fairlane/t{at}" for at in range(5)} <= set(listed.stdout.decode().split())
+
+
+def test_an_older_database_has_a_folder_an_agent(tmp_path):
+    other = small(tmp_path)
+    task(other, "a")
+    other.write()
+    (tmp_path / "tree" / ".git").mkdir(parents=True)
+    with closing(sqlite3.connect(other.folder / "agent-queue.db")) as connection:
+        connection.executescript(
+            "DROP TABLE workspaces; DROP TABLE agents;"
+            "CREATE TABLE agent_workspaces (agent_id TEXT, project_id TEXT, workspace_path TEXT);"
+            f"INSERT INTO agent_workspaces VALUES ('one', 'p', '{tmp_path}/tree')"
+        )
+    home, answer = moved(tmp_path, other)
+    with home.context.store.read() as reading:
+        project = reading.table(Project)["p"]
+    assert (project.workspaces, project.repo) == (("one",), f"{tmp_path}/tree")
+    assert "caps.all" not in answer["policy"]
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        ("cut", "not agent-queue's database"),
+        ("view", "not agent-queue's database: no such table: tasks"),
+        ("nothing", "not agent-queue's database: no such table: projects"),
+    ],
+)
+def test_a_database_that_cannot_be_read_is_refused(tmp_path, harm, message):
+    other = small(tmp_path)
+    for at in range(500):
+        task(other, f"t{at}", description="x" * 500)
+    other.write()
+    file = other.folder / "agent-queue.db"
+    if harm == "cut":
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    else:
+        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute("DROP TABLE tasks")
+            columns = "i AS id, i AS project_id, i AS title, i AS status"
+            connection.execute(f"CREATE VIEW tasks AS {endless} SELECT {columns} FROM n")
+            if harm == "nothing":
+                connection.execute("DROP TABLE projects")
+            connection.commit()
+    home = TestContext(tmp_path)
+    with pytest.raises(Invalid) as refused:
+        operation.write(home.context, "agent-queue", str(other.folder))
+    assert message in refused.value.message
+    assert home.count() == 0
 
 
 def test_tables_and_columns_without_a_counterpart_are_listed(tmp_path):

@@ -50,6 +50,8 @@ class Database:
         query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         known = [name for (name,) in connection.execute(query)]
         for name in (*_NEEDED, *(table for table in _OPTIONAL if table in known)):
+            if name not in known:  # a view of that name may have no end
+                raise sqlite3.OperationalError(f"no such table: {name}")
             cursor = connection.execute(f"SELECT * FROM {name}")
             columns = [column[0] for column in cursor.description]
             for needed in _NEEDED.get(name, ()):

@@ -29,21 +29,20 @@ _WAITED_FOR = (None, "blocks", "waits-for")
 _TITLE_MAX = 100
 
 _LEDGER = (
-    "The ledger's tokens are booked to their projects at their time, so shares go on where they "
-    "were; it holds one number an entry, which counts as output. What is reserved for an attempt "
-    "is learned from its entries."
+    "The ledger's tokens count for their projects at the time of each entry, as output tokens, so "
+    "shares continue where they were. The estimate for an attempt is learned from the entries."
 )
 _RESTARTED = (
-    "Tasks that were assigned or in progress come in queued and start again, so stop agent-queue "
-    "first. Where its branch is in the project's repository, a task goes on from there."
+    "Tasks that were assigned or in progress are queued and start again, so stop agent-queue "
+    "first. If the project's repository has the task's branch, the work continues from there."
 )
 _PAUSED = (
-    "A paused task with a time to go on starts at that time; any other stays paused until "
+    "A paused task with a resume time starts at that time; any other stays paused until "
     "`fairlane resume task:ID`."
 )
 _PARKED = (
-    "Tasks that wait for an answer or an approval, that failed or are blocked come in parked, with "
-    "that as the reason. `fairlane retry ID` puts one back."
+    "Tasks that wait for an answer or an approval, failed or are blocked are parked with that "
+    "reason. `fairlane retry ID` queues one again."
 )
 
 

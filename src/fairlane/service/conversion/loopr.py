@@ -43,19 +43,19 @@ _KNOWN = (
 #: Known, and kept in `meta` too.
 _KEPT = ("output_artifacts", "prompt_path", "context")
 _PARKED = (
-    "Loops that are running, rebasing or failed come in parked: nothing starts twice. "
-    "`fairlane retry ID` puts one back."
+    "Loops that are running, rebasing or failed are parked, so that nothing starts twice. "
+    "`fairlane retry ID` queues one again."
 )
-_PAUSED = "Loops that are paused come in paused: `fairlane resume task:ID` lets one start."
+_PAUSED = "Paused loops stay paused; `fairlane resume task:ID` lets one start."
 _ARTIFACTS = (
     "A loop waits until its input_artifact exists where loopr has it: an absolute path, or one in "
     "loopr's folder. `fairlane why ID` shows the path."
 )
 _VALIDATION = (
-    "validation_command is part of the prompt and kept in meta; the agent's own result decides "
-    "whether an attempt succeeded."
+    "Fairlane does not run validation_command: the prompt asks the agent to, and its result "
+    "decides whether an attempt succeeded."
 )
-_VERSIONS = "Of several lines with one id the newest counts."
+_VERSIONS = "Where several lines have the same id, only the newest is read."
 _TITLE_MAX = 100
 _MILLISECONDS_MAX = 10**14
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_]+)\s*\}\}")
