@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairlane.model.errors import Invalid
-from fairlane.service import planning, tasks
+from fairlane.service import planning, policies, tasks
 from fairlane.service.conversion import loopr_files, operation
 from fairlane.service.reports import listing
-from tests.acceptance.commands import fairlane
+from tests.acceptance.commands import EXAMPLES, fairlane
 from tests.moving import loopr
 from tests.unit.contexts import TestContext, hold_code
 
@@ -188,6 +188,35 @@ def test_an_artifact_is_waited_for_where_loopr_has_it(tmp_path):
         (tmp_path / name).write_text("x")
         assert len(home.lease()) == 1
     assert any("input_artifact" in note for note in answer["notes"])
+
+
+def test_what_a_parent_left_in_loopr_is_an_input(tmp_path):
+    left = tmp_path / "loops" / "done" / "iterations" / "002" / "artifacts"
+    left.mkdir(parents=True)
+    (left / "plan.md").write_text("x")
+    (tmp_path / "loops" / "done" / "current").symlink_to("iterations/002")
+    rows = [
+        {"id": "done", "status": "complete"},
+        {"id": "a", "parent_id": "done", "prompt": "x", "input_artifact": "plan.md"},
+        {"id": "b", "parent_id": "done", "prompt": "x", "input_artifact": "other.md"},
+    ]
+    home, _ = moved(tmp_path, written(tmp_path, *rows))
+    assert [lease["task"] for lease in home.lease()] == ["a"]
+    assert f"{tmp_path}/loops/done/current/artifacts/plan.md" in found(home, "a").prompt
+    assert found(home, "b").artifacts == (f"{tmp_path}/other.md",)
+
+
+def test_fifty_loops_with_ten_calls_run_ten_and_the_note_says_how_to_change_that(tmp_path):
+    written(tmp_path, *({"id": f"l{at}", "prompt": "x"} for at in range(60)))
+    text = (EXAMPLES / "coming-from" / "loopr" / "loopr.yml").read_text()
+    (tmp_path / "loopr.yml").write_text(text)
+    home, answer = moved(tmp_path, tmp_path)
+    assert len(planning.plan(home.context)["picks"]) == 10
+    note = next(note for note in answer["notes"] if "max_api_calls" in note)
+    assert note.startswith("At most 10 loops run at once although max_loops is 50, until calls")
+    assert "`fairlane policy set caps.pool:anthropic=50`" in note
+    policies.change(home.context, policies.changes(["caps.pool:anthropic=50"]))
+    assert len(planning.plan(home.context)["picks"]) == 50
 
 
 def test_nobody_else_can_name_an_absolute_artifact(tmp_path):

@@ -146,7 +146,7 @@ class Brought:
     ended_at: Instant | None = None
     failures: int = 0
     begun: int = 0  # attempts that neither failed nor succeeded
-    reason: str = ""  # why it is parked or canceled
+    reason: str = ""  # why it is parked, paused or canceled
     where: str = ""  # the file and line, for messages
     artifacts: tuple[str, ...] = ()  # absolute paths that must exist before it starts
     paused: bool = False  # by itself

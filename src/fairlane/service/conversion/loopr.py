@@ -168,14 +168,15 @@ class _Loops:
         name = check_name("task", row.get("id"))
         meta = {key: value for key, value in row.items() if key not in _KNOWN}
         meta |= {key: row[key] for key in _KEPT if row.get(key)}
-        artifact = _take(row, "input_artifact", self.folder.artifact)
+        parent = row.get("parent_id")
+        artifact = _take(row, "input_artifact", lambda path: self.folder.input(path, parent))
         ended = status in (Status.DONE, Status.CANCELED)
         record = {
             "id": name,
             "kind": row.get("loop_type", "code"),
             "title": row.get("title") or _first_line(_context(row).get("task")) or name,
             "prompt": None if ended else self._prompt(name, row, artifact),
-            "parent": row.get("parent_id"),
+            "parent": parent,
             "max_attempts": _take(row, "max_iterations", whole(1, 10**6)),
             "meta": meta,
         }
@@ -185,7 +186,7 @@ class _Loops:
             created_at=_take(row, "created_at", _instant),
             ended_at=_take(row, "updated_at", _instant) if ended else None,
             failures=max(0, (_take(row, "iteration", whole(0)) or 0) - 1),
-            reason=f"{word} in loopr" if status in (Status.PARKED, Status.CANCELED) else "",
+            reason="" if word in ("pending", "complete") else f"{word} in loopr",
             where=where,
             artifacts=(artifact,) if artifact and not ended else (),
             paused=word == "paused",

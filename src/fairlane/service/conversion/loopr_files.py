@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairlane.careful_files import read_file
+from fairlane.intake.routing import artifact_exists
 from fairlane.model.errors import Invalid
-from fairlane.model.values import line
+from fairlane.model.values import is_name, line
 
 STORE = ".taskstore"
 HOME = ".loopr"
@@ -33,6 +34,16 @@ class Folder:
         """An artifact's path: absolute, or in loopr's folder."""
         path = Path(line(written)).expanduser()
         return os.path.normpath(self.root / path)
+
+    def input(self, written: object, parent: object) -> str:
+        """Where an input is: what its parent's last iteration left, if it is there."""
+        path = Path(line(written)).expanduser()
+        if isinstance(parent, str) and is_name(parent) and not path.is_absolute():
+            for place in ("", "current/artifacts", "artifacts"):
+                made = os.path.normpath(self._loops / parent / place / path)
+                if artifact_exists(None, made):
+                    return made
+        return self.artifact(written)
 
     def prompt(self, loop: str, written: object) -> str:
         """The text of a prompt file; one that is missing, too large or elsewhere is refused."""

@@ -183,8 +183,8 @@ def bring(
     spent = book_spent(tx, policy, settings, document["format"], converted.spent)
     data = {"by": context.actor, "from": origin}
     tx.log([Event(0, now, "added", row.task.id, row.task.project, data) for row in new])
-    held = [placed.task for placed in new if placed.task.paused]
-    _pause_scopes(changes, [Paused(f"task:{task.id}", reason=task.reason) for task in held])
+    held = [placed.task.id for placed in new if placed.task.paused]
+    _pause_scopes(changes, [Paused(f"task:{name}", reason=past[name].reason) for name in held])
     for placed in filter(_queued, new):
         changes.keep(placed.task)  # placed anew: what it needs may be over already
     changes.close()

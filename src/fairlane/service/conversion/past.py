@@ -31,7 +31,7 @@ def with_past(task: Task, past: Brought, now: Instant) -> Task:
         attempts=past.failures + past.begun + (past.status is Status.DONE),
         parked_at=now if past.status is Status.PARKED else None,
         ended_at=ended if past.status.final else None,
-        reason=past.reason,
+        reason="" if past.status is Status.QUEUED else past.reason,
         paused=past.paused,
     )
 
