@@ -143,7 +143,9 @@ class Registry:
             self.bad.append(f"bad-{at}")
             wrong = {"schemaVersion": 2}, {"status": "lost"}, {"attempts": -1}, {"enqueuedAt": "x"}
             return {"id": f"bad-{at}", "status": "pending", **draw.choice(wrong)}
-        status = draw.choice(("pending", "ready", "ready", "parked", "drained", "cancelled"))
+        status = draw.choice(
+            ("pending", "ready", "ready", "parked", "drained", "cancelled", "leased")
+        )
         # Few priorities and few instants, so that the later keys of the order decide too.
         enqueued = self.now - draw.randint(0, 6) * 1_500_000
         entry = Entry(
@@ -163,6 +165,10 @@ class Registry:
         if draw.random() < 0.3:
             row |= {"appId": "site", "workflowId": "fix", "runId": f"r{at}", "inputs": {"ü": [at]}}
         self.sched.entries[entry.id] = entry
+        if status == "leased":  # by somebody who is gone
+            expired = self.now - draw.choice((0, 200, 5000)) * MS
+            row |= {"leaseId": "lost", "leaseExpiresAt": moment(expired)}
+            self.sched.fail(entry.id, expired)
         return row
 
     def _write(self) -> None:

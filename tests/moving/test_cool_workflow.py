@@ -41,6 +41,7 @@ class Moved:
         self.sched, self.random = self.registry.sched, Random(seed + 1)
         self.office = TestContext(folder)
         self.leases: dict[str, str] = {}  # task -> lease
+        self.given: set[str] = set()  # tasks that were given back
         document = operation.write(self.context, "cool-workflow", str(folder / "registry"))
         assert document["unknown"] == []
         where = Where(folder / "registry" / "queue.json")
@@ -87,6 +88,7 @@ class Moved:
             self.complete,
             self.fail,
             self.fail,
+            self.give_back,
             self.reset,
             self.pass_,
         )
@@ -109,6 +111,15 @@ class Moved:
             name = self.random.choice(sorted(self.leases))
             holder.release(self.context, self.leases.pop(name), "failed", Report(detail="exit 1"))
             self.sched.fail(name, self.now)
+
+    def give_back(self) -> None:
+        """Untouched; twice in a row would wait a moment here."""
+        names = sorted(self.leases.keys() - self.given)
+        if names:
+            name = self.random.choice(names)
+            self.given.add(name)
+            holder.release(self.context, self.leases.pop(name))
+            self.sched.entries[name].status = "ready"
 
     def reset(self) -> None:
         parked = sorted(name for name, row in self.sched.entries.items() if row.status == "parked")

@@ -121,7 +121,8 @@ def _item(entry: object, place: str) -> Item:
         attempts = whole(0)(entry.get("attempts", 0))
     except Invalid as error:
         raise error.within("attempts") from None
-    until = _moment(entry, "leaseExpiresAt") if status == "leased" else None
+    # As there, a lease without an end has expired.
+    until = (_moment(entry, "leaseExpiresAt") or 0) if status == "leased" else None
     return Item(
         str(entry["id"]),
         _record(entry),
@@ -180,7 +181,7 @@ def _tell(entry: dict[str, object], update: WriteBack) -> bool:
     wanted = {
         "status": status,
         "attempts": entry.get("attempts") if status == "drained" else _attempts(entry, facts),
-        "nextEligibleAt": _shown(facts.get("backoff_until")) or entry.get("nextEligibleAt"),
+        "nextEligibleAt": _shown(facts.get("backoff_until")) or _own_wait(entry, facts),
         "leaseId": lease.get("lease"),
         "leaseExpiresAt": _shown(lease.get("lease_expires_at")),
         "parkedReason": update.reason or None if status == "parked" else None,
@@ -195,6 +196,11 @@ def _tell(entry: dict[str, object], update: WriteBack) -> bool:
         elif key in entry:
             del entry[key]
     return entry != before
+
+
+def _own_wait(entry: Mapping[str, object], facts: Mapping[str, object]) -> object:
+    """The wait that the entry came with; one that we wrote is over when the task says so."""
+    return entry.get("nextEligibleAt") if facts.get("told") is None else None
 
 
 def _attempts(entry: Mapping[str, object], facts: Mapping[str, object]) -> int | None:

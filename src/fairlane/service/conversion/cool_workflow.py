@@ -60,7 +60,7 @@ def _rules(keys: Keys, converted: Converted) -> None:
         converted.rule(key, keys.take(name, read), name)
     if converted.policy.get("caps.all") == 0:
         converted.note(
-            "maxConcurrent is 0, so nothing starts, as before. To start work: "
-            "`fairlane policy set caps.all=1`."
+            "maxConcurrent is 0: here nothing starts, where cool-workflow falls back to 1. "
+            "To start work: `fairlane policy set caps.all=1`."
         )
     converted.unknown += keys.unknown()

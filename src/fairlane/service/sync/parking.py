@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from fairlane.engine.task_changes import TaskChanges
 from fairlane.intake.sources.base import Found, Item, Standing
-from fairlane.lifecycle.backoff import attempts_max
+from fairlane.lifecycle.backoff import attempts_max, wait_after
 from fairlane.model.event import Happening
-from fairlane.model.instant import Instant
+from fairlane.model.instant import Instant, show_instant
 from fairlane.model.record import changed
 from fairlane.model.task import Status, Task
 from fairlane.policy.policy import Policy
@@ -27,17 +27,24 @@ def with_expired(
     """
     if all(item.taken_until is None for item in content.items):
         return content
-    most = attempts_max(None, policy)
-    items = (item if is_ours(item.id) else _as_of(item, most, now) for item in content.items)
+    items = (item if is_ours(item.id) else _as_of(item, policy, now) for item in content.items)
     return replace(content, items=tuple(items))
 
 
-def _as_of(item: Item, most: int, now: Instant) -> Item:
-    if item.standing is not Standing.TAKEN or item.taken_until is None or item.taken_until > now:
+def _as_of(item: Item, policy: Policy, now: Instant) -> Item:
+    """As if the lease had been reclaimed when it expired."""
+    end, most = item.taken_until, attempts_max(None, policy)
+    if item.standing is not Standing.TAKEN or end is None or end > now:
         return item
     failures = item.failures + 1
     reason = f"{EXPIRED} (attempt {failures} of {most})" if failures >= most else ""
-    return replace(item, standing=Standing.OPEN, why="", failures=failures, parked=reason)
+    record = dict(item.record)
+    if end and not reason:
+        wait = wait_after(policy.retry, failures, item.id, failures)
+        record["not_before"] = show_instant(end + wait)
+    return replace(
+        item, record=record, standing=Standing.OPEN, why="", failures=failures, parked=reason
+    )
 
 
 def follow(changes: TaskChanges, entry: Entry, item: Item, task: Task) -> bool:

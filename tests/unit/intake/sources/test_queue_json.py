@@ -102,6 +102,20 @@ def test_a_lease_ends_when_it_expires(file):
     assert item.why == "it is leased until 2026-01-30T12:00:00.000Z"
 
 
+def test_a_lease_without_an_end_has_expired(file):
+    put(file, OLD | {"status": "leased", "leaseId": "x"})
+    (item,) = queue_json.read(Where(file)).items
+    assert item.taken_until == 0
+
+
+def test_a_wait_that_is_over_goes_from_the_file(file):
+    wait = {"nextEligibleAt": "2026-01-30T13:00:00.000Z"}
+    put(file, OLD | wait | {"status": "ready"})
+    assert queue_json.write(Where(file), [told("queued")]) == [], "it came with it"
+    assert queue_json.write(Where(file), [told("queued", told="queued")]) == ["q-1"]
+    assert "nextEligibleAt" not in entry(file)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
