@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fairlane.intake.sources import beads
 from fairlane.intake.sources.base import Where
@@ -252,3 +254,28 @@ def test_equal_ones_go_by_the_id_of_their_context(town: Town) -> None:
     rows = [last | {"id": "gt-ctx-2"}, first | {"id": "gt-ctx-1"}]
     town.bring(bead("gt-a", "x"), bead("gt-b", "y"), *rows)
     assert [row["task"] for row in town.office.lease()] == ["gt-b", "gt-a"]
+
+
+KEYS = (
+    "version", "work_bead_id", "target_rig", "formula", "args", "vars", "enqueued_at", "merge",
+    "convoy", "base_branch", "no_merge", "account", "agent", "hook_raw_bead", "owned", "mode",
+    "dispatch_failures", "last_failure", "else",
+)  # fmt: skip
+LEAVES = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+    | st.sampled_from(("web", "gt-abc", "../up", "2026-01-30T12:00:00Z", "-x", "\x1b[31m", "a=b"))
+)  # fmt: skip
+JUNK = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3), max_leaves=4)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from(KEYS), JUNK), st.booleans())
+def test_whatever_a_context_holds_nothing_vanishes(
+    tmp_path_factory: pytest.TempPathFactory, fields: dict[str, Any], closed: bool
+) -> None:
+    town = Town(tmp_path_factory.mktemp("town"))
+    context = sling("gt-abc") | {"description": json.dumps({"work_bead_id": "gt-abc", **fields})}
+    more = {"status": "closed", "close_reason": "circuit-broken"} if closed else {}
+    answer = town.bring(bead("gt-abc", "x"), context | more)
+    named = {row["id"] for key in ("created", "skipped") for row in answer[key]}
+    assert "gt-abc" in named
