@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlane.model.errors import Invalid
-from fairlane.model.instant import SECOND
+from fairlane.model.instant import SECOND, show_instant
 from fairlane.model.project import Project
 from fairlane.service import planning, policies, queue
 from fairlane.service.conversion import operation
@@ -307,6 +307,27 @@ def test_a_home_runs_to_its_end_in_real_folders(tmp_path):
     branches = ("branch", "--format=%(refname:short)")
     listed = subprocess.run(["git", "-C", repo, *branches], capture_output=True, check=True)
     assert {f"fairlane/t{at}" for at in range(5)} <= set(listed.stdout.decode().split())
+
+
+def test_context_and_criteria_are_part_of_the_prompt(tmp_path):
+    other = small(tmp_path)
+    task(other, "a")
+    task(other, "b", "COMPLETED", updated_at=10**11)
+    spent(other, "b", 5, age=-HOUR)
+    other.write()
+    with closing(sqlite3.connect(other.folder / "agent-queue.db")) as connection:
+        connection.executescript(
+            "CREATE TABLE task_context (task_id TEXT, type TEXT, label TEXT, content TEXT);"
+            "INSERT INTO task_context VALUES ('a', 'file', NULL, 'See x.py.');"
+            "CREATE TABLE task_criteria (task_id TEXT, content TEXT, sort_order INTEGER);"
+            "INSERT INTO task_criteria VALUES ('a', 'then this', 10), ('a', 'first this', 2);"
+        )
+    home, answer = moved(tmp_path, other)
+    assert shown(home, "a")["prompt"] == (
+        "Do it.\n\n## file\n\nSee x.py.\n\n## Acceptance criteria\n\n- first this\n- then this"
+    )
+    assert shown(home, "b")["ended_at"] == show_instant(home.context.now())  # no time to come
+    assert answer["unknown"] == ["projects.name"]
 
 
 def test_an_older_database_has_a_folder_an_agent(tmp_path):

@@ -21,7 +21,9 @@ _NEEDED = {
     "token_ledger": ("tokens_used", "timestamp"),
 }
 #: Tables that are read where they exist, and those that say nothing about work.
-_OPTIONAL = ("agents", "workspaces", "agent_workspaces", "archived_tasks")
+_OPTIONAL = (
+    "agents", "workspaces", "agent_workspaces", "archived_tasks", "task_criteria", "task_context",
+)  # fmt: skip
 _SILENT = ("alembic_version",)
 #: What a column is that a database of another age does not have, or that is empty.
 _UNSAID = {

@@ -56,6 +56,7 @@ class Work:
         self.ids = {row.get("id") for _, row in database.rows("tasks")}
         self.agents: dict[object, str | None] = {}  # task -> who runs it
         self.odd = database.odd_columns("tasks", _TASK_COLUMNS)
+        self.more = _more(database)
 
     def read(self) -> None:
         """Every task, then the ledger."""
@@ -111,7 +112,7 @@ class Work:
             "id": row.get("id"),
             "project": row.get("project_id"),
             "title": row.get("title") or _first_line(row.get("description")) or str(row.get("id")),
-            "prompt": row.get("description"),
+            "prompt": self._prompt(row),
             "priority": row.get("priority"),
             "parent": parent if parent in self.ids else None,  # it is not waited for
             "needs": list(dict.fromkeys(needs)) or None,
@@ -133,6 +134,11 @@ class Work:
             where=where,
             paused=word == "PAUSED" and not resume,
         )
+
+    def _prompt(self, row: Row) -> object:
+        """Its description, with the context and the criteria that other tables have."""
+        said, more = row.get("description"), self.more.get(row.get("id"), [])
+        return "\n\n".join([said, *more]) if more and isinstance(said, str) else said
 
     def _meta(self, row: Row, workspace: str | None) -> Row:
         """What has no field of its own here."""
@@ -166,6 +172,22 @@ class Work:
             self.converted.note(
                 f"{lost:,} tokens of the ledger belong to no project that is there: left out."
             )
+
+
+def _more(database: Database) -> dict[object, list[str]]:
+    """What belongs to the prompt of each task."""
+    more: dict[object, list[str]] = {}
+    for _, row in database.rows("task_context"):
+        heading = row.get("label") or row.get("type") or "Context"
+        more.setdefault(row.get("task_id"), []).append(f"## {heading}\n\n{row.get('content', '')}")
+    criteria: dict[object, list[str]] = {}
+    rows = [row for _, row in database.rows("task_criteria")]
+    for row in sorted(rows, key=lambda row: str(row.get("sort_order", 0)).zfill(9)):
+        criteria.setdefault(row.get("task_id"), []).append(f"- {row.get('content', '')}")
+    for task, lines in criteria.items():
+        text = "\n".join(["## Acceptance criteria", "", *lines])
+        more.setdefault(task, []).append(text)
+    return more
 
 
 def _word(row: Row) -> str:

@@ -180,7 +180,7 @@ def bring(
         tx.put(made)
     tx.insert([placed if _queued(placed) else Placed(placed.task) for placed in new])
     tx.book(completions(tx, [placed.task for placed in new]))
-    spent = book_spent(tx, policy, settings, document["format"], converted.spent)
+    spent = book_spent(tx, policy, settings, now, document["format"], converted.spent)
     data = {"by": context.actor, "from": origin}
     tx.log([Event(0, now, "added", row.task.id, row.task.project, data) for row in new])
     held = [placed.task.id for placed in new if placed.task.paused]

@@ -21,7 +21,7 @@ _KIND = Task("").kind
 def with_past(task: Task, past: Brought, now: Instant) -> Task:
     """A new task with what has happened to it elsewhere."""
     created = min(past.created_at or now, now)
-    ended = past.ended_at or now
+    ended = min(past.ended_at or now, now)
     return replace(
         task,
         status=past.status,
@@ -47,7 +47,12 @@ def completions(tx: Writing, tasks: Sequence[Task]) -> list[Booking]:
 
 
 def book_spent(
-    tx: Writing, policy: Policy, settings: Settings, origin: str, spent: Sequence[Spent]
+    tx: Writing,
+    policy: Policy,
+    settings: Settings,
+    now: Instant,
+    origin: str,
+    spent: Sequence[Spent],
 ) -> bool:
     """Book what was used elsewhere at its time, and learn estimates from it; once.
 
@@ -67,7 +72,7 @@ def book_spent(
         used.setdefault((entry.project, agent), []).append(entry.tokens)
         pool = settings.agent_pool(agent)
         for scope in usage_scopes(entry.project, pool, None, lambda _: None):
-            place = (scope, minute_of(entry.at))
+            place = (scope, minute_of(min(entry.at, now)))
             sums[place] = sums.get(place, 0) + entry.tokens
     tx.book([Booking(*place, (0, tokens, 0, 0)) for place, tokens in sums.items()])
     tx.put_value(value, marks)
