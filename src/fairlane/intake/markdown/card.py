@@ -79,7 +79,7 @@ def names(ids: Iterable[str]) -> dict[str, str]:
     plain = {text: _plain(text) for text in ids}
     for text in sorted(plain, key=lambda text: ".".join(plain[text]) != text.replace("/", ".")):
         parts = plain[text]
-        name = ".".join(filter(None, parts))
+        name = ".".join(filter(None, parts)).removesuffix(".lock")
         if name in taken or not all(parts) or not is_name(name):
             name = f"{name[:_LENGTH_MAX].rstrip('._-') or 'card'}-{_mark(text)}"
         taken.add(name)
@@ -92,8 +92,7 @@ def _plain(text: str) -> list[str]:
     ascii_only = unicodedata.normalize("NFKD", text.translate(_SPELLED))
     ascii_only = ascii_only.encode("ascii", "ignore").decode()
     return [
-        re.sub(r"[^A-Za-z0-9._-]+|\.\.+", "-", part).strip("._-").removesuffix(".lock")
-        for part in ascii_only.split("/")
+        re.sub(r"[^A-Za-z0-9._-]+|\.\.+", "-", part).strip("._-") for part in ascii_only.split("/")
     ]
 
 
