@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import selectors
 import signal
@@ -246,7 +245,7 @@ class Runner:
         if self._drained_at is not None:
             return max(0.0, self._drained_at - time.monotonic())
         dues = [due for _, due in self._deadlines()] + [due for due, _ in self._ladder[:1]]
-        left = min(dues, default=math.inf) - self._awake()
+        left = min(dues, default=float("inf")) - self._awake()
         longest = LOOK_SECONDS if self._held.is_watched else 60.0
         return max(0.0, min(left, max(TICK_SECONDS, left / 10), longest))
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from fairlane.executors.runner import cgroup, confine
+from fairlane.executors.runner import cgroup, restrictions
 from fairlane.model.sandbox import SandboxSettings
 
 _SECONDS_MAX = 10.0
@@ -26,7 +26,7 @@ def problem_of(settings: SandboxSettings) -> str:
     """
     if settings.kind == "bwrap" and bwrap() is None:
         return "bwrap is not installed"
-    if settings.kind == "landlock" and confine.abi() < confine.ABI_MIN:
+    if settings.kind == "landlock" and restrictions.abi() < restrictions.ABI_MIN:
         return landlock_problem()
     return ""
 
@@ -48,11 +48,11 @@ def bwrap_problem() -> str:
 
 def landlock_problem() -> str:
     """Why Landlock cannot be used here; empty: it works."""
-    version = confine.abi()
-    if version >= confine.ABI_MIN:
+    version = restrictions.abi()
+    if version >= restrictions.ABI_MIN:
         return ""
     has = f"this kernel has version {version}" if version else "this kernel has none"
-    return f"Landlock {confine.ABI_MIN} is needed (Linux 6.2), and {has}"
+    return f"Landlock {restrictions.ABI_MIN} is needed (Linux 6.2), and {has}"
 
 
 def proposal() -> str:
