@@ -157,6 +157,19 @@ def test_what_is_slung_again_is_scheduled_again(town: Town) -> None:
     assert town.task("gt-abc").status == "queued"
 
 
+def test_sync_follows_the_scheduler_there(town: Town) -> None:
+    rows = [bead("gt-abc", "x"), bead("gt-def", "y"), sling("gt-abc")]
+    town.bring(*rows, sync=True)
+    later = town.bring(*rows, sling("gt-def"), sync=True)
+    assert names(later["created"]) == ["gt-def"]
+    broken = sling("gt-def", "closed", "circuit-broken", dispatch_failures=3, last_failure="e")
+    answer = town.bring(*rows, broken, sync=True)
+    assert answer["changed"] == [{"id": "gt-def", "fields": ["status"]}]
+    assert town.task("gt-def").reason == "circuit-broken: e"
+    over = [bead("gt-abc", "x", "closed"), bead("gt-def", "y", "closed")]
+    assert set(names(town.bring(*over, sync=True)["canceled"])) == {"gt-abc", "gt-def"}
+
+
 def test_of_two_open_contexts_the_older_counts(town: Town) -> None:
     now = town.office.context.now()
     first = sling("gt-abc", enqueued_at=show_instant(now - 60 * SECOND), base_branch="first")
