@@ -1,7 +1,7 @@
 """Outline: items with items under them become tasks and groups, the same for every source.
 
 An entry under which something is not closed is a collection. Either it is no item itself, and what
-needs it needs all that is open under it; or it is the last item of its collection (`Outline.last`)
+needs it needs all under it; or it is the last item of its collection (`Outline.last`)
 and needs the others. What it needs is needed by all under it, and they are told its text.
 """
 
@@ -78,11 +78,11 @@ class Outline:
         blocked = [part.blocked for part in (entry, *above) if part.blocked]
         for name in self._needed(entry, above):
             if name in self._known:
-                needs |= dict.fromkeys(self._open_ones(self._known[name]))
+                needs |= dict.fromkeys(self._members(self._known[name]))
             else:
                 blocked.append(f"needs {name}, which is not there")
         for part in self._under.get(entry.id, ()):
-            needs |= dict.fromkeys(self._open_ones(part))
+            needs |= dict.fromkeys(self._members(part))
         record = dict(entry.record)
         if "prompt" in record:
             record["prompt"] = self._prompt(entry, above)
@@ -134,14 +134,13 @@ class Outline:
             part.standing is not Standing.CLOSED or self._is_collection(part) for part in parts
         )
 
-    def _open_ones(self, entry: Entry) -> Iterator[str]:
-        """The items that are not closed: itself, or those under it."""
+    def _members(self, entry: Entry) -> Iterator[str]:
+        """The items that it means, also closed ones: itself, or those under it."""
         alone = self.last and entry.standing is not Standing.CLOSED
-        if self._is_collection(entry) and not alone:
-            for part in self._under[entry.id]:
-                yield from self._open_ones(part)
-        elif entry.standing is not Standing.CLOSED:
+        if alone or not self._is_collection(entry):
             yield entry.id
+        for part in () if alone else self._under.get(entry.id, ()):
+            yield from self._members(part)
 
     def _group(self, entry: Entry) -> str | None:
         return entry.id if self._is_collection(entry) else self._outer(entry)

@@ -39,6 +39,7 @@ from fairlane.service import pull
 from fairlane.service.sync.close import undo
 from fairlane.service.sync.importing import ImportOptions, bring_in
 from fairlane.service.sync.mapping import live_entries, source_key
+from fairlane.service.sync.write_back import tell
 from fairlane.service.tasks import edit
 from fairlane.settings import Settings
 from fairlane.store.memory.store import MemoryStore
@@ -266,6 +267,38 @@ class SourceSuite:
             assert sample.kept() == kept
         items = {item.id: item for item in source_named(self.source).read(sample.where).items}
         assert sample.ids[0] not in items or items[sample.ids[0]].standing is Standing.CLOSED
+
+    def test_what_was_told_is_no_news(self, context: Context, sample: Sample) -> None:
+        if not isinstance(source_named(self.source), Writable):
+            return
+        self._bring_in(context, sample, sync=True)
+        lease = self._lease(context, sample, 0)
+        self._told_and_read_in_peace(context, sample)
+        pull.finish(context, lease)
+        self._told_and_read_in_peace(context, sample)
+        assert tell(context, self.source, sample.where) == {"written": [], "failed": []}
+        assert self._task(context, sample, 0).status is Status.DONE
+
+    def _told_and_read_in_peace(self, context: Context, sample: Sample) -> None:
+        assert sample.ids[0] in tell(context, self.source, sample.where)["written"]
+        answer = self._bring_in(context, sample, sync=True)
+        assert not answer["canceled"]
+        assert not answer["conflicts"]
+        assert not answer["created"]
+
+    def test_who_closes_an_item_at_work_on_it_starts_nothing_too_early(
+        self, context: Context, sample: Sample
+    ) -> None:
+        self._bring_in(context, sample, sync=True)
+        lease = self._lease(context, sample, 0)
+        task = self._task(context, sample, 0).id
+        with context.store.read() as reading:
+            after = reading.dependents(task)
+        sample.close(sample.ids[0])
+        self._bring_in(context, sample, sync=True)
+        leased = {row["task"] for row in pull.lease(context, 100, "box")["leases"]}
+        assert not leased.intersection(after)
+        pull.finish(context, lease)
 
     # Inside
 

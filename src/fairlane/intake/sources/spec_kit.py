@@ -73,22 +73,27 @@ def _feature(text: str, origin: str, name: str, shown: str) -> Found:
 
 
 def _before(lines: Sequence[Line]) -> list[str]:
-    """The last task that is still open."""
-    return next(([line.id] for line in reversed(lines) if not line.done), [])
+    """The last task that is still open, and what was ticked off since."""
+    first = max((at for at, line in enumerate(lines) if not line.done), default=0)
+    return [line.id for line in lines[first:]]
 
 
 def _barrier(phases: Sequence[Phase], at: int) -> list[str]:
-    """What every task of a phase waits for: what is open of the phase before."""
+    """What every task of a phase waits for: the phase before that is not all ticked off.
+
+    Tasks that are ticked off are named too: whoever works on one may do so before the end.
+    """
     story, before = phases[at].is_story, at - 1
     while story and before >= 0 and phases[before].is_story:
         before -= 1
     if before < 0:
         return []
-    blockers = list(phases[before].open_ids)
+    blockers = [phases[before]]
     while not story and phases[before].is_story and before and phases[before - 1].is_story:
         before -= 1
-        blockers = phases[before].open_ids + blockers
-    return blockers or _barrier(phases, before)
+        blockers.insert(0, phases[before])
+    earlier = [] if any(phase.is_open for phase in blockers) else _barrier(phases, before)
+    return earlier + [line.id for phase in blockers for line in phase.lines]
 
 
 def _item(
@@ -115,12 +120,11 @@ def _item(
     if line.beside:
         record["parallel"] = True
     missing = [need for need in dict.fromkeys(line.needs(known)) if need not in known]
-    open_needs = [need for need in dict.fromkeys(needs) if need in known and not known[need].done]
     return Item(
         shown + line.id,
         record,
         Standing.CLOSED if line.done else Standing.OPEN,
-        tuple(shown + need for need in open_needs),
+        tuple(shown + need for need in dict.fromkeys(needs) if need in known),
         "; ".join(f"needs {need}, which is not there" for need in missing),
         group,
         "ticked off" if line.done else "",

@@ -96,9 +96,9 @@ class Phase:
         return int(found[1]) if found and self.is_story else None
 
     @property
-    def open_ids(self) -> list[str]:
-        """The tasks that are not ticked off."""
-        return [line.id for line in self.lines if not line.done]
+    def is_open(self) -> bool:
+        """Whether a task of it is not ticked off."""
+        return any(not line.done for line in self.lines)
 
 
 class Reader:

@@ -56,6 +56,9 @@ def _mark(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
+#: The statuses in which a task is waited for though its source calls its item closed: who works on
+#: it may have closed it there before the end.
+_GOES_ON = (Status.LEASED, Status.RUNNING, Status.DONE)
 #: What an item's record does not decide.
 _APART = ("id", "needs")
 
@@ -238,9 +241,9 @@ def _resolve(kin: Kin, draft: Draft, drafts: Mapping[str, Draft]) -> None:
 
 
 def _is_here(kin: Kin, item: str, task: str) -> bool:
-    """Whether there is a task to wait for; one that was canceled with its item is none."""
+    """Whether there is a task to wait for; of an item that is over, one in flight or done."""
     known = kin.tasks.get(task)
-    return known is not None and not (item in kin.closed and known.status is Status.CANCELED)
+    return known is not None and (item not in kin.closed or known.status in _GOES_ON)
 
 
 def _graph(kin: Kin, drafts: Mapping[str, Draft]) -> dict[str, Edges]:

@@ -54,7 +54,7 @@ def test_a_dependency_that_is_not_there_blocks_and_one_that_is_completed_does_no
     write(board.parent / "completed", "task-1", "title: a\nstatus: Done")
     write(board, "task-2", "title: b\nstatus: To Do\ndependencies: [task-1, task-9]")
     [task, old] = read(board).items
-    assert (task.needs, task.blocked) == ((), "needs task-9, which is not there")
+    assert (task.needs, task.blocked) == (("task-1",), "needs task-9, which is not there")
     assert str(old.standing) == "closed"
 
 

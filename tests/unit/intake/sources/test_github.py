@@ -179,7 +179,7 @@ def test_what_the_text_waits_for_comes_first():
     )
     assert {item.id: (item.needs, item.blocked) for item in found.items if item.id != "3"} == {
         "1": ((), ""),
-        "2": (("1",), ""),
+        "2": (("1", "3"), ""),
         "4": ((), "blocked by acme/shop#9, acme/api#7"),
         "5": (("1",), ""),
     }

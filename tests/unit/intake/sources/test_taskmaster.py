@@ -73,7 +73,7 @@ def test_subtasks_are_items_of_their_tasks_group_and_need_what_it_needs():
     assert list(by_id) == ["1", "2.1", "5.1", "5.2", "5.3", "6"]
     assert by_id["5.1"].needs == ("2.1", "1")
     assert by_id["5.2"].needs == ("5.1", "1")
-    assert by_id["6"].needs == ("5.1", "5.2")  # the whole, without what is done
+    assert by_id["6"].needs == ("5.1", "5.2", "5.3")  # the whole; 5.3 is closed
     assert {by_id[name].group for name in ("5.1", "5.2", "5.3")} == {"5"}
     assert [(each.id, each.name, each.title) for each in found.collections] == [
         ("2", "tm-2", "Apart"),
@@ -94,7 +94,7 @@ def test_a_need_that_is_missing_or_was_given_up_blocks():
         {"id": 4, "dependencies": [3]},
     )
     assert found["2"].blocked == "1 is cancelled; needs 9, which is not there"
-    assert (found["4"].needs, found["4"].blocked) == ((), "")
+    assert (found["4"].needs, found["4"].blocked) == (("3",), "")  # it is closed
 
 
 def test_two_files_and_two_tags_do_not_collide(tmp_path: Path):
