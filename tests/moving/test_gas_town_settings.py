@@ -90,6 +90,7 @@ def test_resource_limits_are_listed(town: Town) -> None:
     ("given", "agent"),
     [
         ({}, "claude"),
+        ({"default_agent": ""}, "claude"),
         ({"default_agent": "codex"}, "codex"),
         ({"default_agent": "codex", "role_agents": {"polecat": "gemini"}}, "gemini"),
         ({"default_agent": "amp"}, "amp"),
@@ -110,6 +111,8 @@ def test_own_agents_of_known_programs_become_agents(town: Town) -> None:
         },
         "codex": {"command": "/opt/bin/codex", "args": ["--yolo", "-c", "x=1"]},
         "helper": {"provider": "generic", "command": "aider", "args": ["--yes"]},
+        "a.b": {"command": "claude"},
+        "odd": 5,
         "plain": {"provider": "gemini", "args": [], "prompt_mode": "arg", "env": {"KEY": "secret"}},
     }
     document = town.convert(default_agent="opus", agents=own)
@@ -123,7 +126,7 @@ def test_own_agents_of_known_programs_become_agents(town: Town) -> None:
     assert "helper" not in made
     assert document["unknown"] == [
         "agents.helper.provider", "agents.helper.command", "agents.helper.args",
-        "agents.plain.prompt_mode", "agents.plain.env.KEY",
+        "agents.a.b.command", "agents.odd", "agents.plain.prompt_mode", "agents.plain.env.KEY",
     ]  # fmt: skip
     assert any("Agent helper runs aider" in note for note in document["notes"])
     assert "secret" not in json.dumps(document)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from fairlane.agents.contract import shipped
+from fairlane.model import values
 from fairlane.model.task import DEFAULT_AGENT, POOLS, SHIPPED
 from fairlane.model.values import is_name, line, lines
 from fairlane.service.conversion.base import Converted, Keys
@@ -21,8 +22,8 @@ _TAKEN = ("provider", "command", "args")
 def convert(keys: Keys, converted: Converted) -> None:
     """`agents`, and who polecats are: `role_agents.polecat`, else `default_agent`."""
     made = [name for name in _names(keys) if _agent(keys, name, converted)]
-    default = keys.take("default_agent", line)
-    polecat = keys.take("role_agents.polecat", line)
+    default = keys.take("default_agent", agent_name)
+    polecat = keys.take("role_agents.polecat", agent_name)
     agent, called = DEFAULT_AGENT, "polecats are Claude Code"
     if polecat or default:
         agent = polecat or default or agent
@@ -36,9 +37,17 @@ def convert(keys: Keys, converted: Converted) -> None:
         )
 
 
+def agent_name(value: object) -> str | None:
+    """The name of an agent; an empty one is none."""
+    return values.name(value) if value != "" else None
+
+
 def _names(keys: Keys) -> list[str]:
-    """Those whose name can be written as a key of the settings."""
-    found = dict.fromkeys(key.split(".")[1] for key in keys.unknown() if key.startswith("agents."))
+    """Those that say how they are started, and whose name can be a key of the settings."""
+    parts = (key.split(".") for key in keys.unknown())
+    found = dict.fromkeys(
+        part[1] for part in parts if len(part) == 3 and part[0] == "agents" and part[2] in _TAKEN
+    )
     return [name for name in found if is_name(name)]
 
 
@@ -55,32 +64,32 @@ def _agent(keys: Keys, name: str, converted: Converted) -> bool:
         return False
     keys.drop(provider)
     path = keys.take(command, line) or program
-    values = _settings(name, program, path, keys.take(args, lines) or ())
-    for key, value in values.items():
+    found = _settings(name, program, path, keys.take(args, lines) or ())
+    for key, value in found.items():
         converted.settings[f"agents.{name}.{key}"] = value
-    return bool(values) or name in SHIPPED
+    return bool(found) or name in SHIPPED
 
 
 def _settings(name: str, program: str, path: str, args: Sequence[str]) -> dict[str, object]:
     """What differs from the shipped agent of this program."""
-    values: dict[str, object] = {}
+    found: dict[str, object] = {}
     if name != program:
-        values["parser"] = program
+        found["parser"] = program
         if program in POOLS:
-            values["pool"] = POOLS[program]
+            found["pool"] = POOLS[program]
     rest: list[str] = []
     words = iter(args)
     for word in words:
         if word in _FULL:
-            values["permissions"] = "full"
+            found["permissions"] = "full"
         elif word in _MODEL:
-            values["model"] = next(words, "")
+            found["model"] = next(words, "")
         elif word.startswith("--model="):
-            values["model"] = word.partition("=")[2]
+            found["model"] = word.partition("=")[2]
         else:
             rest.append(word)
     if rest or path != program:
-        values["argv"] = [path, *rest, *shipped()[program].argv[1:]]
-    if not values.get("model"):
-        values.pop("model", None)
-    return values
+        found["argv"] = [path, *rest, *shipped()[program].argv[1:]]
+    if not found.get("model"):
+        found.pop("model", None)
+    return found

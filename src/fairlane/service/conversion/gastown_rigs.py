@@ -8,9 +8,10 @@ from pathlib import Path
 
 from fairlane.intake import files
 from fairlane.model.errors import Invalid
-from fairlane.model.values import check_name, line, text
+from fairlane.model.values import check_name, text
 from fairlane.service.conversion import base
 from fairlane.service.conversion.base import UNCHANGED, WHAT, Converted
+from fairlane.service.conversion.gastown_agents import agent_name
 
 #: The town's own beads: they coordinate, and are no work.
 TOWN_PREFIX = "hq-"
@@ -96,7 +97,7 @@ def _own_agent(folder: Path, unknown: dict[str, None]) -> str | None:
         return None
     keys = base.read_json(file)
     keys.drop("type", "version")
-    agent, polecat = keys.take("agent", line), keys.take("role_agents.polecat", line)
+    agent, polecat = keys.take("agent", agent_name), keys.take("role_agents.polecat", agent_name)
     unknown |= dict.fromkeys(keys.unknown())
     return polecat or agent
 
