@@ -115,28 +115,33 @@ def test_the_prompt_is_what_loopr_gives_the_model(tmp_path):
     ]
 
 
+def test_a_loop_that_says_nothing_comes_in_and_is_named(tmp_path):
+    """Bare records, as loopr's own document has them, are planned like any other."""
+    home, answer = moved(tmp_path, written(tmp_path, {"id": "bare"}, {"id": "b", "prompt": "x"}))
+    assert (answer["added"], skipped(answer)) == (2, {})
+    (note,) = [note for note in answer["notes"] if "names no prompt" in note]
+    assert "the name alone: bare. `fairlane edit ID --prompt-file FILE`" in note
+
+
 def test_a_loop_without_its_prompt_is_left_out_and_comes_in_once_it_is_there(tmp_path):
     rows = [
-        {"id": "none"},
         {"id": "away", "prompt_path": "prompts/code.md"},
         {"id": "child", "parent_id": "away", "prompt": "x"},
     ]
     file = written(tmp_path, *rows)
     home, answer = moved(tmp_path, file)
     assert (answer["tasks"], answer["added"]) == (0, 0)
-    reason = "it has no prompt: no prompt_path, prompt, description, title or task"
     assert skipped(answer) == {
-        "none": ("loops.jsonl:1", reason),
         "away": (
-            "loops.jsonl:2",
+            "loops.jsonl:1",
             f"prompt_path: there is no prompts/code.md in {tmp_path}",
         ),
-        "child": ("loops.jsonl:3", "it waits for away, which is left out"),
+        "child": ("loops.jsonl:2", "it waits for away, which is left out"),
     }
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "code.md").write_text("Now.")
     answer = operation.write(home.context, "loopr", str(file))
-    assert (answer["added"], list(skipped(answer))) == (2, ["none"])
+    assert (answer["added"], skipped(answer)) == (2, {})
 
 
 def test_prompts_are_read_in_loopr_s_own_folders_alone(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -22,6 +22,8 @@ WHAT = "a file of that scheduler, or the folder that holds it"
 NUMBER_MAX = 10**12
 #: A file with more keys is no configuration; YAML can make many of few lines.
 KEYS_MAX = 10_000
+#: Most names in one note.
+NAMED_MAX = 100
 UNCHANGED = "Nothing was changed."
 
 
@@ -134,6 +136,12 @@ def inside(path: Path, *names: str) -> list[Path]:
     if not files_here:
         raise Invalid(f"{path}: there is no {' or '.join(names)} in this folder", UNCHANGED)
     return files_here
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a note, the first hundred of them."""
+    more = len(names) - NAMED_MAX
+    return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,10 @@ _VALIDATION = (
     "Fairlane does not run validation_command: the prompt asks the agent to, and its result "
     "decides whether an attempt succeeded."
 )
+_BARE = (
+    "The file names no prompt for these loops, so an agent would get the name alone: {names}. "
+    "`fairlane edit ID --prompt-file FILE` gives one before it starts."
+)
 _VERSIONS = "Where several lines have the same id, only the newest is read."
 _TITLE_MAX = 100
 _MILLISECONDS_MAX = 10**14
@@ -150,12 +154,18 @@ class _Loops:
 
     def _notes(self, odd: Collection[str], versions: bool) -> None:
         tasks = self.converted.tasks
+        bare = [
+            str(task.record["id"])
+            for task in tasks
+            if not task.status.final and "prompt" not in task.record
+        ]
         notes = {
             _VERSIONS: versions,
             _PARKED: any(task.status is Status.PARKED for task in tasks),
             _PAUSED: any(task.paused for task in tasks),
             _ARTIFACTS: any(task.artifacts for task in tasks),
             _VALIDATION: "validation_command" in odd,
+            _BARE.format(names=base.listed(bare)): bool(bare),
         }
         self.converted.notes += [text for text, holds in notes.items() if holds]
 
@@ -192,8 +202,8 @@ class _Loops:
             paused=word == "paused",
         )
 
-    def _prompt(self, name: str, row: Mapping[str, object], artifact: str | None) -> str:
-        """What loopr gives the model, with where its input is; a loop without any is refused."""
+    def _prompt(self, name: str, row: Mapping[str, object], artifact: str | None) -> str | None:
+        """What loopr gives the model, with where its input is; None where the loop says nothing."""
         said = _take(row, "prompt", text)
         if not said:
             said = _take(row, "prompt_path", lambda path: self.folder.prompt(name, path)) or ""
@@ -208,7 +218,7 @@ class _Loops:
             parts.append(f"Your input is {artifact}.")
         parts = [part.strip() for part in parts if part.strip()]
         if not parts:
-            raise Invalid("it has no prompt: no prompt_path, prompt, description, title or task")
+            return None
         return "\n\n".join([*parts, *self._rest(row)])
 
     def _rest(self, row: Mapping[str, object]) -> list[str]:
