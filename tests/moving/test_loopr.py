@@ -117,7 +117,7 @@ def test_the_prompt_is_what_loopr_gives_the_model(tmp_path):
 
 def test_a_loop_that_says_nothing_comes_in_and_is_named(tmp_path):
     """Bare records, as loopr's own document has them, are planned like any other."""
-    home, answer = moved(tmp_path, written(tmp_path, {"id": "bare"}, {"id": "b", "prompt": "x"}))
+    _, answer = moved(tmp_path, written(tmp_path, {"id": "bare"}, {"id": "b", "prompt": "x"}))
     assert (answer["added"], skipped(answer)) == (2, {})
     (note,) = [note for note in answer["notes"] if "names no prompt" in note]
     assert "the name alone: bare. `fairlane edit ID --prompt-file FILE`" in note
