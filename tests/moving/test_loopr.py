@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from fairlane.model.errors import Invalid
 from fairlane.service import planning, policies, tasks
-from fairlane.service.conversion import loopr_files, operation
+from fairlane.service.conversion import operation
+from fairlane.service.conversion.formats.loopr import folder as loopr_folder
 from fairlane.service.reports import listing
 from tests.acceptance.commands import EXAMPLES, fairlane
 from tests.moving import loopr
@@ -148,12 +149,12 @@ def test_prompts_are_read_in_loopr_s_own_folders_alone(tmp_path):
     secret = tmp_path / "secret.md"
     secret.write_text("a secret")
     home = tmp_path / ".loopr"
-    store = home / "project" / loopr_files.STORE
+    store = home / "project" / loopr_folder.STORE
     store.mkdir(parents=True)
     (home / "prompts").mkdir()
     (home / "prompts" / "code.md").write_text("Shared.")
     (home / "project" / "link.md").symlink_to(secret)
-    (home / "project" / "large.md").write_text("x" * (loopr_files.PROMPT_BYTES_MAX + 1))
+    (home / "project" / "large.md").write_text("x" * (loopr_folder.PROMPT_BYTES_MAX + 1))
     (home / "project" / "bytes.md").write_bytes(b"\xff")
     names = ["prompts/code.md", str(home / "prompts" / "code.md"), str(secret), "link.md"]
     names += ["../../secret.md", "large.md", "bytes.md", "prompts", "a\nb"]

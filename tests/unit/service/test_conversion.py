@@ -15,7 +15,7 @@ from fairlane.model.project import Pause, Project
 from fairlane.policy.policy import Policy
 from fairlane.service import conversion
 from fairlane.service.conversion import base, operation
-from fairlane.service.conversion.agent_queue import _whole_weights
+from fairlane.service.conversion.formats.agent_queue import _whole_weights
 from tests.unit.contexts import TestContext
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "coming-from"

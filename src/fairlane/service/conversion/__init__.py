@@ -1,35 +1,23 @@
 """Conversion: another scheduler's files become rules, settings, projects and tasks here.
 
-Each format is one file in this folder, found by its name, with `convert(path) -> Converted`.
+Each format is one module in `formats/`, found by its name, with `convert(path) -> Converted`.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 from fairlane.model.errors import Invalid, did_you_mean
+from fairlane.service.conversion import formats
 from fairlane.service.conversion.base import Converted
-
-_NOT_FORMATS = (
-    "__init__",
-    "agent_queue_database",
-    "agent_queue_folders",
-    "agent_queue_work",
-    "base",
-    "gastown_agents",
-    "gastown_rigs",
-    "loopr_files",
-    "operation",
-    "past",
-    "sift",
-)
 
 
 def names() -> tuple[str, ...]:
     """Every format that can be converted."""
-    stems = (file.stem for file in Path(__file__).parent.glob("*.py"))
-    return tuple(sorted(stem.replace("_", "-") for stem in stems if stem not in _NOT_FORMATS))
+    found = (module.name for module in iter_modules(formats.__path__))
+    return tuple(sorted(name.replace("_", "-") for name in found))
 
 
 def convert(name: str, path: Path) -> Converted:
@@ -39,6 +27,6 @@ def convert(name: str, path: Path) -> Converted:
         raise Invalid(f"there is no format {name!r}", hint, code="unknown_format")
     if not path.exists():
         raise Invalid(f"{path}: there is no such file", "Nothing was changed.")
-    module = import_module(f"fairlane.service.conversion.{name.replace('-', '_')}")
+    module = import_module(f"{formats.__name__}.{name.replace('-', '_')}")
     converted: Converted = module.convert(path)
     return converted

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from fairlane.lifecycle.usage import percentile70
 from fairlane.model.errors import Invalid
 from fairlane.model.task import SHIPPED, Status
-from fairlane.service.conversion.agent_queue_database import Database, Row, instant, take
-from fairlane.service.conversion.agent_queue_folders import Folders
 from fairlane.service.conversion.base import Brought, Converted, Spent, count
+from fairlane.service.conversion.formats.agent_queue.database import Database, Row, instant, take
+from fairlane.service.conversion.formats.agent_queue.folders import Folders
 
 #: What is over, what goes on by itself, and what a person paused; everything else needs a look.
 _STATUS = {

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from fairlane.model.instant import parse_duration, parse_instant, show_duration
 from fairlane.model.values import flag, text
-from fairlane.service.conversion import base, gastown_agents, gastown_rigs
+from fairlane.service.conversion import base
 from fairlane.service.conversion.base import Converted, Keys, Paused, count, signed
+from fairlane.service.conversion.formats.gastown import agents, rigs
 
 SETTINGS = "settings/config.json"
 #: Where a pause is kept; the second one only where the first is missing, as in Gas Town itself.
@@ -28,13 +29,13 @@ def convert(path: Path) -> Converted:
         town = file.parent.parent if file.parent.name == "settings" else file.parent
         keys = base.read_json(file)
     _rules(keys, converted)
-    gastown_agents.convert(keys, converted)
+    agents.convert(keys, converted)
     converted.unknown += keys.unknown()
     state = next((town / name for name in STATES if (town / name).is_file()), None)
     if state is not None:
         _pause(base.read_json(state), state.name, converted)
     if (town / RIGS).is_file():
-        gastown_rigs.convert(town / RIGS, town, converted)
+        rigs.convert(town / RIGS, town, converted)
     converted.note(
         "A launch failure that is the third in a row parks the task with the last error; there it "
         "closed the context bead, and the work was no longer to be seen."

@@ -14,7 +14,7 @@ from fairlane.model.task import Status
 from fairlane.model.values import check_name, none_of, text, whole
 from fairlane.service.conversion import base
 from fairlane.service.conversion.base import UNCHANGED, Brought, Converted, Keys, count, signed
-from fairlane.service.conversion.loopr_files import STORE, Folder, latest
+from fairlane.service.conversion.formats.loopr.folder import STORE, Folder, latest
 
 T = TypeVar("T")
 KINDS = ("plan", "spec", "phase", "code")

@@ -10,14 +10,6 @@ from typing import TypeVar
 
 from fairlane.model.errors import Invalid
 from fairlane.service.conversion import base
-from fairlane.service.conversion.agent_queue_database import (
-    Database,
-    Row,
-    is_database,
-    take,
-)
-from fairlane.service.conversion.agent_queue_folders import Folders, folders_of
-from fairlane.service.conversion.agent_queue_work import Work
 from fairlane.service.conversion.base import (
     HOURS,
     UNCHANGED,
@@ -26,6 +18,14 @@ from fairlane.service.conversion.base import (
     count,
     number,
 )
+from fairlane.service.conversion.formats.agent_queue.database import (
+    Database,
+    Row,
+    is_database,
+    take,
+)
+from fairlane.service.conversion.formats.agent_queue.folders import Folders, folders_of
+from fairlane.service.conversion.formats.agent_queue.work import Work
 
 T = TypeVar("T")
 _PROJECT = {"ACTIVE": "active", "PAUSED": "paused", "ARCHIVED": "archived"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from fairlane.careful_files import read_file
 from fairlane.model.errors import Invalid
 from fairlane.model.values import line
-from fairlane.service.conversion.agent_queue_database import Database, Row
+from fairlane.service.conversion.formats.agent_queue.database import Database, Row
 from fairlane.service.sync.draft import name_for
 
 _REFS_BYTES_MAX = 10_000_000

@@ -10,8 +10,8 @@ from fairlane.intake import files
 from fairlane.model.errors import Invalid
 from fairlane.model.values import check_name, text
 from fairlane.service.conversion import base
-from fairlane.service.conversion.base import UNCHANGED, WHAT, Converted
-from fairlane.service.conversion.gastown_agents import agent_name
+from fairlane.service.conversion.base import UNCHANGED, WHAT, Converted, listed
+from fairlane.service.conversion.formats.gastown.agents import agent_name
 
 #: The town's own beads: they coordinate, and are no work.
 TOWN_PREFIX = "hq-"
@@ -19,8 +19,6 @@ TOWN_PREFIX = "hq-"
 CLONES = ("mayor/rig", "refinery/rig")
 #: A town with more is none.
 RIGS_MAX = 100_000
-#: Most names in one note; `projects` of the JSON answer has them all.
-NAMED_MAX = 100
 #: What a rig's own folder says in addition: its agent, and its prefix where the list has none.
 SETTINGS, IDENTITY = "settings/config.json", "config.json"
 _KNOWN = {"git_url", "local_repo", "added_at", "beads"}
@@ -70,19 +68,14 @@ def convert(file: Path, town: Path, converted: Converted) -> None:
 def _note(converted: Converted, bare: list[str], cloneless: list[str]) -> None:
     if bare:
         converted.note(
-            f"No bead prefix, so no bead is routed there by its id: {_listed(bare)}. "
+            f"No bead prefix, so no bead is routed there by its id: {listed(bare)}. "
             "To give one: `fairlane project set RIG --prefix PREFIX-`."
         )
     if cloneless:
         converted.note(
-            f"No clone was found in the town: {_listed(cloneless)}. "
+            f"No clone was found in the town: {listed(cloneless)}. "
             "`fairlane project set RIG --repo PATH` gives a project the clone to work in."
         )
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - NAMED_MAX
-    return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _own_prefix(folder: Path) -> str:
