@@ -39,6 +39,11 @@ def test_from_to_do_to_done(world: World, project: Path, backlog: Program) -> No
     assert "FAIL" in broken
     answer = world.fairlane("sync")["sources"][0]
     assert answer["created"] == answer["changed"] == answer["canceled"] == answer["conflicts"] == []
+    (world.marks / "Shop-TASK-2").unlink()
+    backlog("task", "edit", "2", "-s", "To Do", "-d", "Once more")
+    world.fairlane("run")
+    assert "Once more" in (world.marks / "Shop-TASK-2").read_text(encoding="utf-8")
+    assert "Status: ✔ Done" in backlog("task", "view", "2", "--plain")
 
 
 def test_what_people_do_with_the_program_is_followed(

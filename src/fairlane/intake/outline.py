@@ -41,6 +41,7 @@ class Entry:
     why: str = ""
     where: str = ""
     text: str = ""  # what its parts are told of it, beside its title
+    again: str = ""  # a person put it back after an end that we told
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ class Outline:
             record["prompt"] = self._prompt(entry, above)
         return Item(
             entry.id, record, entry.standing, tuple(needs), "; ".join(blocked),
-            self._group(entry), entry.why, entry.where,
+            self._group(entry), entry.why, entry.where, entry.again,
         )  # fmt: skip
 
     def _needed(self, entry: Entry, above: Sequence[Entry]) -> Iterator[str]:

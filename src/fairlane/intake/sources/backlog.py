@@ -24,6 +24,8 @@ STATUSES = ("To Do", "In Progress", "Done")
 BUSY = "In Progress"
 PRIORITIES = {"high": 50, "medium": 100, "low": 150}
 DEFAULT_PREFIX = "task"
+#: The statuses that leave a note.
+_ENDS = ("done", "parked", "canceled")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)*)$")
 _READ = (
     "id", "title", "status", "dependencies", "priority", "parent_task_id", "milestone", "subtasks",
@@ -65,6 +67,11 @@ def write(where: Where, updates: Sequence[WriteBack]) -> list[str]:
     return written
 
 
+def _ended(body: str) -> bool:
+    """Whether the last that we wrote is an end that a person can take back."""
+    return any(note.startswith(("done", "parked")) for note in backlog_page.notes(body)[-1:])
+
+
 def _draft(path: Path) -> LeftOut:
     return LeftOut(backlog_folder.id_in_name(path), "it is a draft", str(path))
 
@@ -78,6 +85,7 @@ class _Board:
         self._statuses = [name.casefold() for name in self._names]
         self._project = str(config.get("project_name") or "") or project
         self._root = root
+        self._titles = backlog_folder.milestones_of(root)
         self._milestones: dict[str, Collection] = {}
         self._ids: dict[str, str] = {}  # id without case, or its number alone -> id
 
@@ -102,17 +110,21 @@ class _Board:
         page = split(text)
         if page is None:
             return content
-        task = page.fields()
-        now = str(task.get("status") or self._names[0]).casefold()
-        wanted = self._said(update.status)
-        if now not in (wanted.casefold(), self._said(update.facts.get("told")).casefold()):
+        now = str(page.fields().get("status") or self._names[0]).casefold()
+        wanted, last = self._said(update.status), self._said(update.facts.get("told"))
+        again = self._put_back(now, page.body) and update.status not in _ENDS
+        if now not in (wanted.casefold(), last.casefold()) and not again:
             return content
         changed = text if now == wanted.casefold() else backlog_page.with_status(text, wanted)
-        if update.status == "parked":
+        if update.status in _ENDS or (update.status == "queued" and _ended(page.body)):
             changed = backlog_page.with_note(changed, update)
         if changed == text:
             return content
         return backlog_page.with_date(changed, update.at).encode()
+
+    def _put_back(self, status: str, body: str) -> bool:
+        """Whether a person wants it again: an end is the last that we wrote, and it is gone."""
+        return status.casefold() == self._statuses[0] and _ended(body)
 
     def _said(self, status: object) -> str:
         """What the board calls the status of a task; who needs help still has it."""
@@ -146,6 +158,7 @@ class _Board:
             self._milestone(task.get("milestone")),
             "", status if standing is not Standing.OPEN else "", place,
             backlog_page.asked(page.body),
+            str(len(backlog_page.notes(page.body))) if self._put_back(status, page.body) else "",
         )  # fmt: skip
 
     def _text(self, file: backlog_folder.TaskFile) -> str:
@@ -172,7 +185,8 @@ class _Board:
         if not value:
             return None
         name = f"milestone:{value}"
-        made = Collection(name, outline.as_name(self._project, value), str(value))
+        title = self._titles.get(str(value).casefold(), str(value))
+        made = Collection(name, outline.as_name(self._project, title), title)
         return self._milestones.setdefault(name, made).id
 
     def _linked(self, entry: outline.Entry) -> outline.Entry:

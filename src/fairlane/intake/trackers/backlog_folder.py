@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,6 +107,17 @@ def _fields(path: Path) -> dict[str, object]:
     except Invalid as error:
         message = error.message.replace("front matter", "the file")
         raise Invalid(f"{path}: {message}", error.hint, code="unreadable") from error
+
+
+def milestones_of(root: Path) -> dict[str, str]:
+    """The titles of milestones, by their ids without case; a broken file has none."""
+    titles: dict[str, str] = {}
+    for path in _sorted(root / "milestones"):
+        with suppress(Invalid):
+            page = split(read_text(path, WHAT))
+            fields = page.fields() if page is not None else {}
+            titles[outline.line_of(fields, "id").casefold()] = outline.line_of(fields, "title")
+    return titles
 
 
 def project_of(folder: Path) -> str:

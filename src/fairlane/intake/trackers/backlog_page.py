@@ -13,8 +13,8 @@ REASON_MAX = 200
 _COMMENT = re.compile(r"[ \t]*<!--.*?-->[ \t]*\n?", re.DOTALL)
 _COMMENT_MARK = re.compile("<!--|-->")
 #: A note of ours; it is no part of what is to be done.
-_NOTE = "- {day:%Y-%m-%d} Fairlane: {words}"
-_OURS = re.compile(r"^- \d{4}-\d\d-\d\d Fairlane: .*(?:\n|\Z)", re.MULTILINE)
+_NOTE = "- {at:%Y-%m-%d %H:%M} Fairlane: {words}"
+_OURS = re.compile(r"^- \d{4}-\d\d-\d\d(?: \d\d:\d\d)? Fairlane: (.*)(?:\n|\Z)", re.MULTILINE)
 _NOTES = "Implementation Notes"
 _NOTES_TITLE = re.compile(rf"^## {_NOTES}[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _EMPTY_NOTES = re.compile(rf"^## {_NOTES}\s*(?=^## |\Z)", re.MULTILINE)
@@ -55,16 +55,22 @@ def with_date(text: str, at: Instant) -> str:
     return frontmatter.put(text, "updated_date", f"{to_datetime(at):%Y-%m-%d %H:%M}")
 
 
+def notes(body: str) -> list[str]:
+    """What we have written into it, oldest first: `done`, `parked: exit 1`."""
+    return _OURS.findall(body.replace("\r\n", "\n"))
+
+
 def with_note(text: str, update: WriteBack) -> str:
-    """The file with a line in its implementation notes, once."""
+    """The file with a line in its implementation notes, unless that is the last one of ours."""
     page = frontmatter.split(text)
     if page is None:
         return text
-    said = _COMMENT_MARK.sub(" ", f"{update.status}: {update.reason}")
-    words = "".join(filter(str.isprintable, " ".join(said.split())))[:REASON_MAX]
-    line = _NOTE.format(day=to_datetime(update.at), words=words.rstrip(" :"))
-    if line in page.body.splitlines():
+    reason = f": {update.reason}" if update.status == "parked" else ""
+    said = _COMMENT_MARK.sub(" ", update.status + reason)
+    words = "".join(filter(str.isprintable, " ".join(said.split())))[:REASON_MAX].rstrip(" :")
+    if notes(page.body)[-1:] == [words]:
         return text
+    line = _NOTE.format(at=to_datetime(update.at), words=words)
     body = _noted(page.body, line, page.line_end)
     return page._replace(rest=page.rest.removesuffix(page.body) + body).text()
 

@@ -182,3 +182,13 @@ def test_settings_that_cannot_be_read_refuse_the_board_by_name(board):
     (board.parent / "config.yml").write_text("statuses: [a\n")
     with pytest.raises(Invalid, match=r"config\.yml: the file is not YAML"):
         read(board)
+
+
+def test_a_milestone_has_its_title(board):
+    (board.parent / "milestones").mkdir()
+    write(board.parent / "milestones", "m-0", "title: Spring 2026")
+    write(board, "task-1", "title: a\nstatus: To Do\nmilestone: m-0")
+    found = read(board)
+    assert [(each.id, each.name, each.title) for each in found.collections] == [
+        ("milestone:m-0", "shop-Spring-2026", "Spring 2026"),
+    ]

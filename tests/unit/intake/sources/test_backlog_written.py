@@ -74,7 +74,7 @@ def test_a_task_that_needs_help_says_why_once_and_keeps_its_prompt(file):
     assert tell(file, "parked", "running", "failed:\nexit 1 --> <!-- \x1b") == []
     assert file.read_text().endswith(
         "\n## Implementation Notes\n\n<!-- SECTION:NOTES:BEGIN -->\n"
-        "- 2026-01-30 Fairlane: parked: failed: exit 1\n<!-- SECTION:NOTES:END -->\n"
+        "- 2026-01-30 12:00 Fairlane: parked: failed: exit 1\n<!-- SECTION:NOTES:END -->\n"
     )
     assert tell(file, "parked", "parked", "other") == ["TASK-1"]
     [item] = backlog.read(Where(file)).items
@@ -96,7 +96,7 @@ BEGIN, END = "<!-- SECTION:NOTES:BEGIN -->\n", "<!-- SECTION:NOTES:END -->\n\n##
 def test_a_note_joins_those_that_are_there(file, before, after):
     file.write_text(f"---\n{HEAD}---\n{BODY}{NOTES}{before}".replace("To Do", "In Progress"))
     tell(file, "parked", "running", "no")
-    line = "- 2026-01-30 Fairlane: parked: no"
+    line = "- 2026-01-30 12:00 Fairlane: parked: no"
     assert file.read_text().endswith(BODY + NOTES + after.replace("LINE", line))
 
 
@@ -118,3 +118,31 @@ def test_a_task_that_moved_or_went_away_is_left_alone(file):
     done.mkdir()
     file.rename(done / file.name)
     assert tell(file, "running") == []
+
+
+def again(file: Path) -> str:
+    return backlog.read(Where(file)).items[0].again
+
+
+def test_who_puts_a_task_back_wants_it_again(file):
+    tell(file, "running")
+    tell(file, "done", "running")
+    assert (again(file), b"Fairlane: done" in file.read_bytes()) == ("", True)
+    file.write_text(file.read_text().replace("status: Done", "status: To Do"))
+    assert again(file) == "1"
+    assert tell(file, "leased", "done") == ["TASK-1"]  # it was queued for a moment only
+    tell(file, "parked", "leased", "exit 1")
+    file.write_text(file.read_text().replace("status: In Progress", "status: To Do"))
+    assert again(file) == "2"
+    assert tell(file, "queued", "parked") == ["TASK-1"]
+    assert again(file) == ""
+
+
+def test_what_is_canceled_or_retried_here_was_not_put_back(file):
+    tell(file, "running")
+    tell(file, "parked", "running", "exit 1")
+    tell(file, "queued", "parked")
+    assert (again(file), b"status: To Do" in file.read_bytes()) == ("", True)
+    tell(file, "parked", "queued", "exit 1")
+    tell(file, "canceled", "parked")
+    assert (again(file), b"status: To Do" in file.read_bytes()) == ("", True)

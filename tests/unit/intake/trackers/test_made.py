@@ -60,7 +60,7 @@ def test_every_file_of_a_board_is_an_item_or_named(board):
 
 #: What write-back may change in a file of Backlog.md.
 CHANGED = re.compile(
-    r"^(?:status|updated_date):[^\r\n]*(\r?\n)|^- 2026-01-30 Fairlane:[^\r\n]*(\r?\n|\Z)"
+    r"^(?:status|updated_date):[^\r\n]*(\r?\n)|^- 2026-01-30 12:00 Fairlane:[^\r\n]*(\r?\n|\Z)"
     r"|\r?\n## Implementation Notes\s+<!-- SECTION:NOTES:BEGIN -->\s+"
     r"<!-- SECTION:NOTES:END -->\s*\Z",
     re.MULTILINE,
