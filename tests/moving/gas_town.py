@@ -7,7 +7,7 @@ breaker, pause. The context that waits longest is first, and of equal ones the s
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -40,9 +40,10 @@ class Scheduler:
     batch: int
     beads: dict[str, dict[str, Any]]
     contexts: dict[str, Context] = field(default_factory=dict)  # open ones, by bead
-    broken: set[str] = field(default_factory=set)  # beads whose circuit broke
+    broken: dict[str, Context] = field(default_factory=dict)  # those whose circuit broke
     active: set[str] = field(default_factory=set)
     paused: bool = False
+    hollow: set[str] = field(default_factory=set)  # epics without open beads, when it was moved
 
     @property
     def deferred(self) -> bool:
@@ -74,16 +75,15 @@ class Scheduler:
         """It is tried again at the next heartbeat, up to three times in a row."""
         self.contexts[name].failures += 1
         if self.contexts[name].failures >= FAILURES_MAX:
-            del self.contexts[name]
-            self.broken.add(name)
+            self.broken[name] = self.contexts.pop(name)
 
     def closed(self, name: str) -> None:
         self.active.remove(name)
         self.beads[name]["status"] = "closed"
 
-    def slung_again(self, name: str, enqueued: int) -> None:
-        self.broken.remove(name)
-        self.contexts[name] = Context(name, enqueued, id=f"ctx-{name}")
+    def retried(self, name: str) -> None:
+        """Somebody has looked at it: the count begins anew, its place is kept."""
+        self.contexts[name] = replace(self.broken.pop(name), failures=0)
 
     def _is_ready(self, name: str, now: int) -> bool:
         row = self.beads[name]
@@ -92,25 +92,29 @@ class Scheduler:
             return False
         if until is not None and parse_instant(until) > now:
             return False
-        return not any(self._is_blocked(part) for part in (name, *self._above(name)))
+        return not any(self._is_blocked(part) for part in (name, *self.above(name)))
 
     def _is_blocked(self, name: str) -> bool:
         needs = self._to(name, *BLOCKING)
         return bool(self._to(name, "conditional-blocks")) or any(map(self._is_open, needs))
 
     def _is_open(self, name: str) -> bool:
-        """An epic is open as long as anything in it is."""
+        """An epic is closed with the last bead in it; one that had none left stays open."""
         row = self.beads.get(name)
         if row is None or row["status"] == "closed":
             return False
         if row["issue_type"] != "epic":
             return True
-        parts = [part for part in self.beads if name in self._above(part)]
-        return not parts or any(self.beads[part]["status"] != "closed" for part in parts)
+        return name in self.hollow or self.holds_work(name)
 
-    def _above(self, name: str) -> list[str]:
+    def holds_work(self, epic: str) -> bool:
+        """Whether anything in it is not closed."""
+        parts = [row for name, row in self.beads.items() if epic in self.above(name)]
+        return any(row["status"] != "closed" for row in parts if row["issue_type"] != "epic")
+
+    def above(self, name: str) -> list[str]:
         above = self._to(name, "parent-child")
-        return [*above, *(higher for part in above for higher in self._above(part))]
+        return [*above, *(higher for part in above for higher in self.above(part))]
 
     def _to(self, name: str, *sorts: str) -> list[str]:
         rows = self.beads[name].get("dependencies", ())
@@ -123,7 +127,7 @@ class Town:
     def __init__(self, folder: Path, seed: int, now: int, deferred: bool | None = None) -> None:
         self.folder, self.random, self.now = folder, Random(seed), now
         self.deferred = self.random.random() < 0.8 if deferred is None else deferred
-        self.taken: list[str] = []
+        self.awaited: set[str] = set()  # beads that others name
         self.rows: list[dict[str, Any]] = []
         self.scheduler = Scheduler(*self._settings(), {})
         self._state()
@@ -180,20 +184,27 @@ class Town:
                 row["defer_until"] = show_instant(self.now + draw.choice((-60, 400)) * SECOND)
             row["dependencies"] = self._edges(name)
             self.rows.append(row)
-        self.scheduler.beads = {row["id"]: dict(row) for row in self.rows}
+            self.scheduler.beads[name] = dict(row)
+        epics = [row["id"] for row in self.rows if row["issue_type"] == "epic"]
+        self.scheduler.hollow = {name for name in epics if not self.scheduler.holds_work(name)}
 
     def _edges(self, name: str) -> list[dict[str, str]]:
-        """Only to earlier ones, so that nothing waits for itself."""
-        draw, earlier = self.random, [row["id"] for row in self.rows]
-        epics = [row["id"] for row in self.rows if row["issue_type"] == "epic"]
+        """Only to earlier ones, and into no epic that somebody waits for: nothing goes around."""
+        draw, earlier = self.random, self.scheduler.beads
         found = []
         if earlier and draw.random() < 0.35:
             sort = draw.choice((*BLOCKING, "blocks", "blocks", "conditional-blocks", *OTHERS))
-            found += edges(name, draw.choice(earlier), sort=sort)
+            target = draw.choice(list(earlier))
+            found += edges(name, target, sort=sort)
+            self.awaited.add(target)
+        epics = [
+            each
+            for each, row in earlier.items()
+            if row["issue_type"] == "epic"
+            and self.awaited.isdisjoint((each, *self.scheduler.above(each)))
+        ]
         if epics and draw.random() < 0.5:
-            epic = draw.choice(epics)
-            if epic not in [edge["depends_on_id"] for edge in found]:
-                found += edges(name, epic, sort="parent-child")
+            found += edges(name, draw.choice(epics), sort="parent-child")
         return found
 
     def _contexts(self) -> None:
@@ -209,7 +220,7 @@ class Town:
                 if failures < FAILURES_MAX:
                     scheduler.contexts[name] = Context(name, enqueued, failures, f"ctx-{name}")
                 elif row["status"] not in ("closed", "in_progress", "hooked"):
-                    scheduler.broken.add(name)
+                    scheduler.broken[name] = Context(name, enqueued, 0, f"ctx-{name}")
             elif how < 0.9:
                 why = draw.choice(("dispatched", "cleared", "circuit-broken"))
                 self._context(name, enqueued, 0, {"status": "closed", "close_reason": why})
@@ -218,7 +229,7 @@ class Town:
                     "in_progress",
                     "hooked",
                 ):
-                    scheduler.broken.add(name)
+                    scheduler.broken[name] = Context(name, enqueued, 0, f"ctx-{name}")
 
     def _context(self, name: str, enqueued: int, failures: int, more: dict[str, Any]) -> None:
         said = {
