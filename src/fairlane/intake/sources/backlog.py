@@ -1,6 +1,6 @@
-"""Backlog.md: one Markdown file a task; the first status is open, the last is closed.
+"""Backlog.md: one Markdown file a task, with the statuses that `config.yml` names.
 
-The names of statuses are those of `config.yml`. Priorities high, medium and low are 50, 100 and
+Priorities high, medium and low are 50, 100 and
 150. A task with subtasks is a group and its last task; a milestone is a group for tasks that are
 under none. Its status, `updated_date` and the implementation notes are written back.
 """
@@ -18,10 +18,9 @@ from fairlane.intake.files import read_text
 from fairlane.intake.markdown.frontmatter import split
 from fairlane.intake.sources.base import Collection, Found, LeftOut, Standing, Where, WriteBack
 from fairlane.intake.trackers import backlog_folder, backlog_page
+from fairlane.intake.trackers.backlog_statuses import Statuses
 from fairlane.model.errors import Invalid, Refused
 
-STATUSES = ("To Do", "In Progress", "Done")
-BUSY = "In Progress"
 PRIORITIES = {"high": 50, "medium": 100, "low": 150}
 DEFAULT_PREFIX = "task"
 #: The statuses that leave a note.
@@ -80,9 +79,8 @@ class _Board:
     """Reads and changes tasks by the statuses of one board."""
 
     def __init__(self, root: Path, config: dict[str, object], project: str = "") -> None:
-        named = [str(status) for status in outline.list_of(config, "statuses")]
-        self._names = [name for name in named if name.strip()] or list(STATUSES)
-        self._statuses = [name.casefold() for name in self._names]
+        names = [str(status) for status in outline.list_of(config, "statuses")]
+        self._statuses = Statuses(names, str(config.get("default_status") or ""))
         self._project = str(config.get("project_name") or "") or project
         self._root = root
         self._titles = backlog_folder.milestones_of(root)
@@ -110,12 +108,13 @@ class _Board:
         page = split(text)
         if page is None:
             return content
-        now = str(page.fields().get("status") or self._names[0]).casefold()
-        wanted, last = self._said(update.status), self._said(update.facts.get("told"))
+        now = str(page.fields().get("status") or self._statuses.first)
         again = self._put_back(now, page.body) and update.status not in _ENDS
-        if now not in (wanted.casefold(), last.casefold()) and not again:
+        same = self._statuses.is_as_told(now, update.status)
+        if not (same or again or self._statuses.is_as_told(now, update.facts.get("told"))):
             return content
-        changed = text if now == wanted.casefold() else backlog_page.with_status(text, wanted)
+        wanted = self._statuses.said(update.status)
+        changed = text if same else backlog_page.with_status(text, wanted)
         if update.status in _ENDS or (update.status == "queued" and _ended(page.body)):
             changed = backlog_page.with_note(changed, update)
         if changed == text:
@@ -124,17 +123,7 @@ class _Board:
 
     def _put_back(self, status: str, body: str) -> bool:
         """Whether a person wants it again: an end is the last that we wrote, and it is gone."""
-        return status.casefold() == self._statuses[0] and _ended(body)
-
-    def _said(self, status: object) -> str:
-        """What the board calls the status of a task; who needs help still has it."""
-        if status == "done":
-            return self._names[-1]
-        if status not in ("leased", "running", "parked"):
-            return self._names[0]
-        between = self._names[1:-1]
-        usual = [name for name in between if name.casefold() == BUSY.casefold()]
-        return [*usual, *between, self._names[0]][0]
+        return self._statuses.is_open(status) and _ended(body)
 
     def _entries(self, place: str, file: backlog_folder.TaskFile) -> Iterator[outline.Entry]:
         page = split(self._text(file))
@@ -142,8 +131,8 @@ class _Board:
             raise Invalid("it has no front matter")
         task = page.fields()
         name, title = outline.line_of(task, "id"), outline.line_of(task, "title")
-        status = str(task.get("status") or self._names[0])
-        standing = Standing.CLOSED if file.completed else self._standing(status)
+        status = str(task.get("status") or self._statuses.first)
+        standing = Standing.CLOSED if file.completed else self._statuses.standing(status)
         record = {
             "id": self._task_id(name),
             "title": title,
@@ -167,14 +156,6 @@ class _Board:
         if not file.path.resolve().is_relative_to(self._root.resolve()):
             raise Invalid("it is a link that leads out of the folder")
         return read_text(file.path, backlog_folder.WHAT)
-
-    def _standing(self, status: str) -> Standing:
-        folded = status.casefold()
-        if folded not in self._statuses:
-            raise Invalid(f"no status of this board: {status!r}")
-        if folded == self._statuses[-1]:
-            return Standing.CLOSED
-        return Standing.OPEN if folded == self._statuses[0] else Standing.TAKEN
 
     def _task_id(self, name: str) -> str:
         """Every new board has a `task-1`: the folder's name distinguishes boards."""

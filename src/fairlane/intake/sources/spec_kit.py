@@ -113,7 +113,7 @@ def _item(
     record: dict[str, object] = {
         "id": as_name(name, line.id),
         "title": line.text,
-        "prompt": "\n\n".join(filter(None, (line.text, line.details, origin_text))),
+        "prompt": f"{line.whole}\n\n{origin_text}",
         "priority": 90 + 10 * phase.rank if phase.rank else 100,
         "meta": {key: value for key, value in meta.items() if value},
     }

@@ -20,7 +20,7 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _STORY_TAG = re.compile(r"US-?\d+", re.IGNORECASE)
 _ID = re.compile(r"T\d+[A-Za-z]*")
 _NEEDS = re.compile(
-    rf"\bdepend(?:s|ing)? on:?\s*((?:{_ID.pattern}(?:\s*(?:,|and\b|&|to\b|-|–)\s*)*)+)",
+    rf"\bdepend(?:s|ing)?\s+on:?\s*((?:{_ID.pattern}(?:\s*(?:,|and\b|&|to\b|-|–)\s*)*)+)",
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"T(\d+)\s*(?:-|–|to\b)\s*T?(\d+)", re.IGNORECASE)
@@ -53,6 +53,13 @@ class Line:
     def details(self) -> str:
         """What is written under it."""
         return dedent("\n".join(self.below)).strip()
+
+    @property
+    def whole(self) -> str:
+        """Its text with what is under it; a line that only goes on is no paragraph."""
+        goes_on = self.below and not re.match(r"\s*(?:[-*+>]|\d+\.|```|~~~|$)", self.below[0])
+        gap = "\n" if goes_on else "\n\n"
+        return f"{self.text}{gap}{self.details}" if self.details else self.text
 
     def needs(self, known: Container[str]) -> Iterator[str]:
         """The ids that it says it depends on; a range means those of it that are known."""

@@ -209,3 +209,12 @@ def test_comments_are_no_tasks_and_other_headings_are_barriers_too():
 
 def test_a_task_after_one_that_is_done_still_waits_for_what_is_open():
     assert needs("## A\n- [ ] T001 a\n- [x] T002 b\n- [ ] T003 c\n")["T003"] == ("T001",)
+
+
+def test_a_task_may_go_on_in_the_next_line():
+    text = "- [ ] T001 a\n- [ ] T002 [P] Extend the `Version` in\n      `src/types.ts` (depends\n"
+    [_, item] = read(text + "      on T001;\n      see the plan)\n").items
+    assert item.needs == ("T001",)
+    assert str(item.record["prompt"]).startswith(
+        "Extend the `Version` in\n`src/types.ts` (depends\non T001;\nsee the plan)\n\nThis is"
+    )
