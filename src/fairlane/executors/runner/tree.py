@@ -6,7 +6,6 @@ an agent started is found below the runner, and nothing of it stays.
 
 from __future__ import annotations
 
-import _ctypes  # enough for one call; `ctypes` itself takes four times as long to import
 import contextlib
 import os
 import signal
@@ -23,9 +22,16 @@ EMPTY_LOOKS = 3
 
 def adopt_orphans() -> None:
     """From now on every orphan below this process becomes its child."""
-    itself = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # this program and its libraries
-    prctl = _ctypes.dlsym(itself, "prctl")
-    _ctypes.call_function(prctl, (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+    words = (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:  # the core of `ctypes` is enough for one call; all of it takes four times as long
+        import _ctypes
+
+        itself = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # this program, its libraries
+        _ctypes.call_function(_ctypes.dlsym(itself, "prctl"), words)
+    except (ImportError, AttributeError, TypeError):  # another Python's core may differ
+        from ctypes import CDLL
+
+        CDLL(None).prctl(*words)
 
 
 def reap_orphans(agent: int) -> None:
