@@ -81,6 +81,7 @@ def _followers(
 ) -> list[Waiting]:
     """Who would want a slot, too, if what is in flight or what the task needs were done."""
     known = {other.entry.task for other in near.waiting} | {task.id}
+    known |= {row.task for lane in near.lanes for row in (*lane.by_ready, *lane.by_created)}
     ending = (*(other.task for other in near.in_flight), *task.needs, task.parent or "")
     names = dict.fromkeys(name for end in ending if end for name in reading.dependents(end))
     tasks = reading.tasks([name for name in names if name not in known][:FOLLOWERS_MAX])

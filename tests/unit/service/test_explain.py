@@ -40,3 +40,13 @@ def test_who_becomes_ready_by_an_end_is_ready_from_then_on(office):
     assert proposals(office, "second")[0] == {"end": "first"}
     assert {"end": "first"} not in proposals(office, "follower")
     assert starts_after(office, lease) == ["second"]
+
+
+def test_a_ready_child_of_the_same_parent_is_ahead_once(office):
+    office.add({"id": "parent", "priority": 1})
+    office.finish(office.lease()[0]["lease"])
+    office.add({"id": "elder", "parent": "parent"})
+    office.wait(MINUTE)
+    office.add({"id": "younger", "parent": "parent"})
+    answer = why(office.context, "younger")
+    assert (answer["position"], answer["ahead"]) == (2, ["elder"])
