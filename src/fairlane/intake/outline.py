@@ -7,14 +7,13 @@ and needs the others. What it needs is needed by all under it, and they are told
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing
 from fairlane.model.errors import Invalid
-from fairlane.model.values import is_name, wrong
+from fairlane.model.values import wrong
 
 _Row = TypeVar("_Row")
 #: What separates its own text from what else it is told.
@@ -24,7 +23,6 @@ CONTEXT_SAID = "---\nFor context only: the task above is a part of"
 CONTEXT_MAX, PARTS_MAX = 4_000, 50
 #: How many wholes are told, and how many there can be one in another.
 WHOLES_MAX, DEPTH_MAX = 3, 50
-_UNFIT = re.compile(r"[^A-Za-z0-9._-]+|\.\.+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +153,6 @@ class Outline:
 
 def _cut(text: str) -> str:
     return text if len(text) <= CONTEXT_MAX else f"{text[:CONTEXT_MAX].rstrip()} … (cut)"
-
-
-def as_name(*parts: object) -> str:
-    """Words as the name of a task or group, whatever they were."""
-    text = "-".join(str(part) for part in parts if str(part))
-    name = _UNFIT.sub("-", text).strip("-._")[:128].rstrip("-._")
-    name = name.removesuffix(".lock")
-    return name if is_name(name) else "item"
 
 
 def leftover(record: Mapping[str, object], used: Iterable[str]) -> dict[str, object]:

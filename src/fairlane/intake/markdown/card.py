@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from fairlane.intake.naming import marked, plain
 from fairlane.model.values import is_name
 
 #: The columns of a board; a card stays the same when it moves between them.
 COLUMNS = ("backlog", "in-progress", "done")
-#: Longer names are cut, which leaves room for a mark.
-_LENGTH_MAX = 100
-#: Letters that have no plainer form in Unicode.
-_SPELLED = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i"})
 _PHASE = re.compile("phase-")
 _NUMBER = re.compile(r"(\d+)")
 
@@ -76,25 +71,13 @@ def names(ids: Iterable[str]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     taken: set[str] = set()
-    plain = {text: _plain(text) for text in ids}
-    for text in sorted(plain, key=lambda text: ".".join(plain[text]) != text.replace("/", ".")):
-        parts = plain[text]
+    plain_parts = {text: [plain(part) for part in text.split("/")] for text in ids}
+    exact = {text: ".".join(parts) == text.replace("/", ".") for text, parts in plain_parts.items()}
+    for text in sorted(plain_parts, key=lambda text: not exact[text]):
+        parts = plain_parts[text]
         name = ".".join(filter(None, parts)).removesuffix(".lock")
         if name in taken or not all(parts) or not is_name(name):
-            name = f"{name[:_LENGTH_MAX].rstrip('._-') or 'card'}-{_mark(text)}"
+            name = marked(name, text)
         taken.add(name)
         found[text] = name
     return found
-
-
-def _plain(text: str) -> list[str]:
-    """The parts of a path with nothing in them that a name cannot have."""
-    ascii_only = unicodedata.normalize("NFKD", text.translate(_SPELLED))
-    ascii_only = ascii_only.encode("ascii", "ignore").decode()
-    return [
-        re.sub(r"[^A-Za-z0-9._-]+|\.\.+", "-", part).strip("._-") for part in ascii_only.split("/")
-    ]
-
-
-def _mark(text: str) -> str:
-    return sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]

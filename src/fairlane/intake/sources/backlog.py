@@ -16,6 +16,7 @@ from pathlib import Path
 from fairlane.intake import atomic_write, outline
 from fairlane.intake.files import read_text
 from fairlane.intake.markdown.frontmatter import split
+from fairlane.intake.naming import name_for
 from fairlane.intake.sources.base import Collection, Found, LeftOut, Standing, Where, WriteBack
 from fairlane.intake.trackers import backlog_folder, backlog_page
 from fairlane.intake.trackers.backlog_statuses import Statuses
@@ -160,14 +161,14 @@ class _Board:
     def _task_id(self, name: str) -> str:
         """Every new board has a `task-1`: the folder's name distinguishes boards."""
         usual = name.casefold().startswith(f"{DEFAULT_PREFIX}-")
-        return outline.as_name(self._project if usual else "", name)
+        return name_for(self._project if usual else "", name)
 
     def _milestone(self, value: object) -> str | None:
         if not value:
             return None
         name = f"milestone:{value}"
         title = self._titles.get(str(value).casefold(), str(value))
-        made = Collection(name, outline.as_name(self._project, title), title)
+        made = Collection(name, name_for(self._project, title), title)
         return self._milestones.setdefault(name, made).id
 
     def _linked(self, entry: outline.Entry) -> outline.Entry:

@@ -14,7 +14,8 @@ from fairlane.intake.beads import bd
 from fairlane.intake.beads.bead import COLLECTIONS, TOWN, WHAT, Bead, Web, parse, read_all
 from fairlane.intake.beads.sling import SORT, Sling, Slings, read_slings
 from fairlane.intake.files import read_text
-from fairlane.intake.outline import as_name, prompt_of
+from fairlane.intake.naming import name_for
+from fairlane.intake.outline import prompt_of
 from fairlane.intake.sources.base import (
     Collection,
     Found,
@@ -97,12 +98,12 @@ def _found(rows: list[tuple[str, object]], ready: set[str] | None = None) -> Fou
                 left_out.append(LeftOut(bead.id, error.message, bead.where, bad=True, sure=True))
     items.sort(key=lambda item: slings.place(item.id))
     groups = [
-        Collection(bead.id, as_name(bead.id), _title(bead), next(iter(web.groups(bead)), None))
+        Collection(bead.id, name_for(bead.id), _title(bead), next(iter(web.groups(bead)), None))
         for bead in beads.values()
         if bead.sort in COLLECTIONS
     ]
     absent = dict.fromkeys(name for name in slings.convoys.values() if name not in beads)
-    groups += [Collection(name, as_name(name)) for name in absent]
+    groups += [Collection(name, name_for(name)) for name in absent]
     left_out += _of_the_town(beads)
     return Found(tuple(items), tuple(groups), tuple(left_out), tuple(slings.notes))
 

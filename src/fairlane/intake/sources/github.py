@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fairlane.intake import outline
 from fairlane.intake.files import parse_json, read_text
+from fairlane.intake.naming import name_for
 from fairlane.intake.sources.base import Collection, Found, Standing, Where
 from fairlane.intake.trackers import gh, issue_text
 from fairlane.model.errors import Invalid
@@ -145,7 +146,7 @@ class _Listing:
         title = milestone.get("title") if isinstance(milestone, dict) else milestone
         if not isinstance(title, str) or not title.strip():
             return None
-        name = outline.as_name(_repository(_key(issue)).rpartition("/")[2] or "gh", title)
+        name = name_for(_repository(_key(issue)).rpartition("/")[2] or "gh", title)
         made = Collection(f"milestone:{title}", name, title)
         return self.groups.setdefault(made.id, made)
 
@@ -174,7 +175,7 @@ def _short(key: str) -> str:
 def _task_id(issue: Mapping[str, object]) -> str:
     """`name-12`, by the repository's name; `gh-12` without one."""
     key = _key(issue)
-    return outline.as_name(_repository(key).rpartition("/")[2] or "gh", _short(key))
+    return name_for(_repository(key).rpartition("/")[2] or "gh", _short(key))
 
 
 def _is_open(issue: Mapping[str, object]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fairlane.intake.files import path_of, read_text
-from fairlane.intake.outline import as_name
+from fairlane.intake.naming import name_for
 from fairlane.intake.sources.base import Collection, Found, Item, Standing, Where
 from fairlane.intake.trackers.tasks_md import Line, Phase, Reader
 from fairlane.model.errors import Invalid
@@ -55,14 +55,14 @@ def _feature(text: str, origin: str, name: str, shown: str) -> Found:
     """The tasks of one file; `shown` prefixes its ids where there are several files."""
     reader = Reader(origin, shown)
     phases = reader.read(text)
-    top = Collection(shown.rstrip("/") or name, as_name(name), name)
+    top = Collection(shown.rstrip("/") or name, name_for(name), name)
     collections, items = [top], []
     known = {line.id: line for phase in phases for line in phase.lines}
     for at, phase in enumerate(phases):
         group = top.id
         if phase.number:
             group = f"{shown}phase-{phase.number}"
-            title = as_name(name, "phase", phase.number)
+            title = name_for(name, "phase", phase.number)
             collections.append(Collection(group, title, phase.title, top.id))
         barrier = _barrier(phases, at)
         for place, line in enumerate(phase.lines):
@@ -111,7 +111,7 @@ def _item(
     origin_text += "what the feature is and how it is planned; keep to this task."
     meta = {"phase": phase.title, "story": line.story, "tags": line.tags}
     record: dict[str, object] = {
-        "id": as_name(name, line.id),
+        "id": name_for(name, line.id),
         "title": line.text,
         "prompt": f"{line.whole}\n\n{origin_text}",
         "priority": 90 + 10 * phase.rank if phase.rank else 100,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fairlane.intake import outline
 from fairlane.intake.files import locate, parse_json, read_text
+from fairlane.intake.naming import name_for
 from fairlane.intake.sources.base import (
     Collection,
     Found,
@@ -96,7 +97,7 @@ class _Tag:
     def __init__(self, tag: str, folder: str) -> None:
         usual = tag == DEFAULT_TAG
         self._tag = tag
-        self._name = outline.as_name(folder, "" if usual else tag)
+        self._name = name_for(folder, "" if usual else tag)
         self.collection = None if usual else Collection(tag, self._name, f"tag {tag}")
 
     def entries(self, place: str, row: object) -> Iterator[outline.Entry]:
@@ -125,7 +126,7 @@ class _Tag:
         status = str(task.get("status") or "pending")
         standing, blocked = _standing(status)
         record = {
-            "id": outline.as_name(self._name, whole),
+            "id": name_for(self._name, whole),
             "title": title,
             "prompt": outline.prompt_of(title, [("", text)]),
             "priority": PRIORITIES.get(str(task.get("priority")).lower(), 100),

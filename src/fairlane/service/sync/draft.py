@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import NotRequired, TypedDict
 
 from fairlane.intake import fields
 from fairlane.intake.fields import TaskValues
 from fairlane.intake.kinship import cycle_error, cycles
+from fairlane.intake.naming import marked, name_for
 from fairlane.intake.routing import Router
 from fairlane.intake.sources.base import Collection, Found, Item
 from fairlane.model.project import Group
@@ -18,8 +17,6 @@ from fairlane.model.task import Status, Task
 from fairlane.model.values import is_name
 from fairlane.service.sync.mapping import Entry, untouched
 from fairlane.store.base import Reading
-
-_LENGTH_MAX = 100  # leaves room for what tells two apart
 
 
 def task_ids(items: Iterable[Item], entries: Mapping[str, Entry]) -> dict[str, str]:
@@ -30,30 +27,15 @@ def task_ids(items: Iterable[Item], entries: Mapping[str, Entry]) -> dict[str, s
     for item in sorted(new, key=lambda item: not is_name(_wanted(item))):  # proper names first
         name = name_for(_wanted(item))
         if name in taken:
-            name = f"{name[:_LENGTH_MAX]}-{_mark(item.id)}"
+            name = marked(name, item.id)
         taken.add(name)
         names[item.id] = name
     return names
 
 
-def name_for(text: str) -> str:
-    """A name as near to a text as can be; the same each time."""
-    if is_name(text):
-        return text
-    name = re.sub(r"[^A-Za-z0-9._-]+|\.\.+", "-", text).lstrip("._-").rstrip("._-")
-    name = name.removesuffix(".lock")
-    if len(name) > _LENGTH_MAX:
-        name = f"{name[:_LENGTH_MAX].rstrip('.')}-{_mark(text)}"
-    return name if is_name(name) else f"item-{_mark(text)}"
-
-
 def _wanted(item: Item) -> str:
     name = item.record.get("id")
     return name if isinstance(name, str) and name else item.id
-
-
-def _mark(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 #: The statuses in which a task is waited for though its source calls its item closed: who works on

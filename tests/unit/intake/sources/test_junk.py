@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane.intake.outline import as_name
+from fairlane.intake.naming import name_for
 from fairlane.intake.sources import source_named
 from fairlane.intake.sources.base import Found, Where
 from fairlane.model.errors import Invalid
@@ -80,4 +80,4 @@ def test_any_page(head, body):
 
 @given(st.lists(st.text(max_size=40), max_size=3))
 def test_any_words_make_a_name(words):
-    assert is_name(as_name(*words))
+    assert is_name(name_for(*words))

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairlane.careful_files import read_file
+from fairlane.intake.naming import name_for
 from fairlane.model.errors import Invalid
 from fairlane.model.values import line
 from fairlane.service.conversion.formats.agent_queue.database import Database, Row
-from fairlane.service.sync.draft import name_for
 
 _REFS_BYTES_MAX = 10_000_000
 #: Which folder is a project's repository: your own checkout before a copy of it.
