@@ -29,8 +29,8 @@ def change(path: Path, turn: Callable[[bytes], bytes], within: Path | None = Non
 
     `within`: a link that leads out of this folder is refused.
     """
-    target = path.resolve()
-    if within is not None and not target.is_relative_to(within.resolve()):
+    target = Path(os.path.realpath(path))
+    if within is not None and not target.is_relative_to(os.path.realpath(within)):
         hint = "Nothing was written; take the link away."
         raise Refused(f"{path} leads out of {within}", hint, code="leads_out")
     try:

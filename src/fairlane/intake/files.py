@@ -53,6 +53,24 @@ def read_text(path: Path, what: str) -> str:
         raise Invalid(f"{path}: not UTF-8 text", f"Give {what}.", code=UNREADABLE) from error
 
 
+def decoded(content: bytes) -> str:
+    """The text of a file whose name the caller adds."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise Invalid("it is not UTF-8 text") from error
+
+
+def check_inside(path: Path, folder: Path) -> None:
+    """Refuse a link that leads out of the folder, nowhere, or to itself."""
+    try:
+        target = Path(os.path.realpath(path, strict=True))
+    except OSError as error:
+        raise Invalid(f"it cannot be read: {error.strerror}") from error
+    if not target.is_relative_to(os.path.realpath(folder)):
+        raise Invalid("it is a link that leads out of the folder")
+
+
 def parse_json(text: str, name: str, what: str) -> object:
     """The document that a text is."""
     try:

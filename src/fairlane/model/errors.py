@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Self
 
     from fairlane.model.documents.admin import ErrorAnswer
@@ -120,6 +120,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if near:
         return f"Did you mean {near[0]!r}?"
     return f"Known: {', '.join(words)}." if words else ""
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Names with commas, the first of them; the rest is counted."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def shortage_in(text: str) -> str:

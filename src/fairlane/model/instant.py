@@ -74,6 +74,11 @@ def show_instant(when: Instant) -> str:
     return moment.isoformat(timespec=unit) + "Z"
 
 
+def show_milliseconds(when: Instant) -> str:
+    """RFC 3339 in UTC with milliseconds, as JavaScript writes it."""
+    return to_datetime(when).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+
+
 def parse_duration(text: str) -> Micros:
     """A length such as `90s`, `5m`, `1h30m`, `7d`."""
     if not _DURATION.fullmatch(text):

@@ -359,6 +359,14 @@ def moment(value: object) -> Instant:
     raise wrong("a time", value, WRITE_INSTANT)
 
 
+def take(record: Mapping[str, object], key: str, read: Reader[_T]) -> _T:
+    """The typed value of a key; one that is refused is named by its key."""
+    try:
+        return read(record.get(key))
+    except Invalid as error:
+        raise error.within(key) from None
+
+
 def section(value: object, where: str) -> Mapping[str, object]:
     """A table of a file; `where` is its key."""
     if not isinstance(value, Mapping):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from fairlane.model.errors import FairlaneError, Refused
+from fairlane.model.errors import FairlaneError, Refused, listed
 from fairlane.model.project import Project
 from fairlane.model.task import Task
 from fairlane.settings import Settings
@@ -95,8 +95,7 @@ def _merge(place: Place, repo: git.Checkout) -> str:
         tree = git.call(repo, "merge-tree", *options, old, new, code_ok=(0, 1))
         if tree.returncode:
             files = tree.stdout.splitlines()[1:]
-            more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-            return f"merge conflict with {base}: {', '.join(files[:3])}{more}"
+            return f"merge conflict with {base}: {listed(files, 3)}"
         words = ("commit-tree", tree.stdout.split()[0], "-p", old, "-p", new)
         merged = git.run(repo, *words, "-m", f"Merge {branch}", settings=git.committer(repo))
     return _advance(repo, base, old, merged)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from fairlane.model.errors import Refused
+from fairlane.model.errors import Refused, listed
 from fairlane.workspaces import git, plain_files
 from fairlane.workspaces.plain_files import NotPlain, shown
 
@@ -55,10 +55,9 @@ def refuse_nested(at: git.Checkout, base: str | None) -> None:
     if links:
         nested |= links - _registered(at, base)
     if nested:
-        more = f" and {len(nested) - 3} more" if len(nested) > 3 else ""
-        listed = ", ".join(map(shown, sorted(nested)[:3]))
+        names = listed([shown(name) for name in sorted(nested)], 3)
         raise Refused(
-            f"{at.path} has repositories inside that cannot be committed: {listed}{more}",
+            f"{at.path} has repositories inside that cannot be committed: {names}",
             "Move them away or delete their .git, then `fairlane retry TASK`.",
             "nested",
         )

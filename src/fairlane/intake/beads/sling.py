@@ -9,9 +9,9 @@ from typing import NamedTuple
 from fairlane.intake.beads.bead import Bead
 from fairlane.intake.files import parse_json
 from fairlane.intake.sources.base import LeftOut
-from fairlane.model.errors import Invalid
+from fairlane.model.errors import Invalid, listed
 from fairlane.model.instant import Instant, parse_instant
-from fairlane.model.values import Reader, flag, text, whole
+from fairlane.model.values import Reader, flag, take, text, whole
 
 SORT = "sling-context"
 VERSION = 1
@@ -173,9 +173,8 @@ def _name_strays(slings: Slings, beads: Mapping[str, Bead]) -> None:
         else:
             elsewhere.append(name)
     if elsewhere:
-        more = f" and {len(elsewhere) - NAMED_MAX} more" if len(elsewhere) > NAMED_MAX else ""
-        names = ", ".join(elsewhere[:NAMED_MAX])
-        slings.notes.append(f"Slung, but in no list that was read: {names}{more}.")
+        names = listed(elsewhere, NAMED_MAX)
+        slings.notes.append(f"Slung, but in no list that was read: {names}.")
 
 
 def _counts_more(sling: Sling, before: Sling) -> bool:
@@ -193,15 +192,11 @@ def _sling(context: Bead) -> Sling:
     version = document.get("version", VERSION)
     if version != VERSION or isinstance(version, bool):
         raise Invalid(f"version {version!r} is not known")
-    fields = {}
-    for key, reader in _READERS.items():
-        value = document.get(key)
-        if value in (None, "", False, 0):
-            continue
-        try:
-            fields[key] = reader(value)
-        except Invalid as error:
-            raise error.within(key) from None
+    fields = {
+        key: take(document, key, reader)
+        for key, reader in _READERS.items()
+        if document.get(key) not in (None, "", False, 0)
+    }
     bead = str(fields.get("work_bead_id") or next(iter(context.to("tracks")), ""))
     if not bead:
         raise Invalid("it names no bead")

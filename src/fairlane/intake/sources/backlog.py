@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from fairlane.intake import atomic_write, outline
-from fairlane.intake.files import read_text
+from fairlane.intake.files import check_inside, decoded, read_text
 from fairlane.intake.markdown.frontmatter import split
 from fairlane.intake.naming import name_for
 from fairlane.intake.sources.base import Collection, Found, LeftOut, Standing, Where, WriteBack
@@ -105,7 +105,7 @@ class _Board:
 
     def updated(self, update: WriteBack, content: bytes) -> bytes:
         """The file with the status of its task; itself where nothing is due."""
-        text = backlog_page.decoded(content)
+        text = decoded(content)
         page = split(text)
         if page is None:
             return content
@@ -154,8 +154,7 @@ class _Board:
     def _text(self, file: backlog_folder.TaskFile) -> str:
         if file.text is not None:
             return file.text
-        if not file.path.resolve().is_relative_to(self._root.resolve()):
-            raise Invalid("it is a link that leads out of the folder")
+        check_inside(file.path, self._root)
         return read_text(file.path, backlog_folder.WHAT)
 
     def _task_id(self, name: str) -> str:

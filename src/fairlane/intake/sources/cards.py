@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fairlane.careful_files import read_file
 from fairlane.intake import atomic_write
+from fairlane.intake.files import check_inside, decoded
 from fairlane.intake.markdown import frontmatter
 from fairlane.intake.markdown.card import COLUMNS, Card, cards_in, names
 from fairlane.intake.outline import leftover
@@ -99,19 +100,11 @@ def _shown(path: str) -> str:
 
 
 def _text(path: Path, folder: Path) -> str:
+    check_inside(path, folder)
     try:
-        if not path.resolve(strict=True).is_relative_to(folder.resolve()):
-            raise Invalid("it is a link that leads out of the folder")
-        return _decoded(read_file(path, CARD_BYTES_MAX))
+        return decoded(read_file(path, CARD_BYTES_MAX))
     except OSError as error:
         raise Invalid(f"it cannot be read: {error.strerror}") from error
-
-
-def _decoded(content: bytes) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise Invalid("it is not UTF-8 text") from error
 
 
 def _item(card: Card, task: str, text: str) -> base.Item | base.LeftOut | None:
@@ -176,7 +169,7 @@ def _standing(column: str | None, status: str, body: str, again: bool) -> tuple[
 
 def _updated(content: bytes, update: base.WriteBack) -> bytes:
     """The card with the status and one more line of history; itself where neither is due."""
-    text = _decoded(content)
+    text = decoded(content)
     page = frontmatter.split(text)
     if page is None:
         return content

@@ -16,8 +16,8 @@ from fairlane.intake import atomic_write
 from fairlane.intake.files import parse_json, read_text
 from fairlane.intake.sources.base import Found, Item, LeftOut, Standing, Where, WriteBack
 from fairlane.model.errors import Invalid
-from fairlane.model.instant import Instant, parse_instant, to_datetime
-from fairlane.model.values import none_of, whole
+from fairlane.model.instant import Instant, parse_instant, show_milliseconds
+from fairlane.model.values import none_of, take, whole
 
 SCHEMA_VERSION = 1
 #: The standing that each status of an entry means.
@@ -117,10 +117,7 @@ def _item(entry: object, place: str) -> Item:
     standing = STANDING.get(status) if isinstance(status, str) else None
     if standing is None:
         raise none_of(status, STANDING).within("status")
-    try:
-        attempts = whole(0)(entry.get("attempts", 0))
-    except Invalid as error:
-        raise error.within("attempts") from None
+    attempts = take({"attempts": 0} | entry, "attempts", whole(0))
     # As there, a lease without an end has expired.
     until = (_moment(entry, "leaseExpiresAt") or 0) if status == "leased" else None
     return Item(
@@ -142,11 +139,7 @@ def _why(status: str, entry: Mapping[str, object]) -> str:
 
 
 def _moment(entry: Mapping[str, object], key: str) -> Instant | None:
-    value = entry.get(key)
-    try:
-        return None if value is None else parse_instant(str(value))
-    except Invalid as error:
-        raise error.within(key) from None
+    return take(entry, key, lambda value: None if value is None else parse_instant(str(value)))
 
 
 def _record(entry: Mapping[str, object]) -> dict[str, object]:
@@ -215,8 +208,7 @@ def _shown(when: object) -> str | None:
     """A time as this file has it, in milliseconds."""
     if type(when) is not int:
         return str(when) if when else None
-    text = to_datetime(when).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
+    return show_milliseconds(when)
 
 
 def _dumped(document: object, text: str) -> str:

@@ -6,7 +6,6 @@ import re
 
 from fairlane.intake.markdown import frontmatter
 from fairlane.intake.sources.base import WriteBack
-from fairlane.model.errors import Invalid
 from fairlane.model.instant import Instant, to_datetime
 
 REASON_MAX = 200
@@ -24,14 +23,6 @@ _BEGIN, _END = "<!-- SECTION:NOTES:BEGIN -->", "<!-- SECTION:NOTES:END -->"
 _ASKED = re.compile(
     r"^## (?:Description|Acceptance Criteria)[ \t]*\n(?:(?!## ).*(?:\n|\Z))*", re.MULTILINE
 )
-
-
-def decoded(content: bytes) -> str:
-    """A file as text."""
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise Invalid("it is not UTF-8 text") from error
 
 
 def shown(body: str) -> str:

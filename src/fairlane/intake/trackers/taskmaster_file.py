@@ -18,7 +18,7 @@ from fairlane.intake.files import parse_json
 from fairlane.intake.sources.base import WriteBack
 from fairlane.intake.trackers.json_places import Edit, Place, applied, places, set_value
 from fairlane.model.errors import Invalid, Refused, TryLater
-from fairlane.model.instant import SECOND, Instant, to_datetime
+from fairlane.model.instant import SECOND, Instant, show_milliseconds
 
 WHAT = "a tasks.json of task-master, or the folder that holds .taskmaster"
 DEFAULT_TAG = "master"
@@ -104,8 +104,7 @@ class _Document:
         for place, status, at in self._new.values():
             edits.append(set_value(self._text, place, "status", status))
             if place.table and "updatedAt" in place.table:
-                when = to_datetime(at).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-                edits.append(set_value(self._text, place, "updatedAt", when))
+                edits.append(set_value(self._text, place, "updatedAt", show_milliseconds(at)))
         return applied(self._text, edits)
 
     def _status(self, place: Place) -> str:

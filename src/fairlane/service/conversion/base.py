@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -24,6 +24,7 @@ NUMBER_MAX = 10**12
 KEYS_MAX = 10_000
 #: Most names in one note.
 NAMED_MAX = 100
+TITLE_MAX = 100
 UNCHANGED = "Nothing was changed."
 
 
@@ -120,10 +121,8 @@ def read_json(path: Path) -> Keys:
 
 def _keys(document: object, path: Path) -> Keys:
     """An empty file has no keys; one that holds something else is not what was promised."""
-    if document is not None and not isinstance(document, Mapping):
-        raise Invalid(f"{path}: not a table of keys", UNCHANGED)
     try:
-        return Keys(document or {}, str(path))
+        return Keys({} if document is None else table(document, str(path)), str(path))
     except RecursionError as error:  # YAML can hold itself
         raise Invalid(f"{path}: it holds itself", UNCHANGED) from error
 
@@ -138,10 +137,16 @@ def inside(path: Path, *names: str) -> list[Path]:
     return files_here
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names for a note, the first hundred of them."""
-    more = len(names) - NAMED_MAX
-    return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+def first_line(value: object) -> str:
+    """The first line of a text, as a title; empty where it is none."""
+    return value.strip().partition("\n")[0][:TITLE_MAX] if isinstance(value, str) else ""
+
+
+def table(value: object, where: str) -> Mapping[str, object]:
+    """A table of keys, of any names."""
+    if not isinstance(value, Mapping):
+        raise Invalid(f"{where}: not a table of keys", UNCHANGED)
+    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from fairlane.model.documents.sources import ImportAnswer
-from fairlane.model.errors import TryLater
+from fairlane.model.errors import TryLater, listed
 from fairlane.model.names import SCHEMA
 
 #: Most names in one note.
@@ -41,8 +41,7 @@ def note_unknown_agents(answer: ImportAnswer, words: Mapping[str, str]) -> None:
     for task, word in words.items():
         tasks.setdefault(word, []).append(task)
     for word, names in tasks.items():
-        more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
-        answer["notes"].append(f"{', '.join(names[:NAMED_MAX])}{more}: {word}")
+        answer["notes"].append(f"{listed(names, NAMED_MAX)}: {word}")
 
 
 def refuse_deferred(answer: ImportAnswer) -> None:

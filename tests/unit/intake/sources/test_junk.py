@@ -81,3 +81,16 @@ def test_any_page(head, body):
 @given(st.lists(st.text(max_size=40), max_size=3))
 def test_any_words_make_a_name(words):
     assert is_name(name_for(*words))
+
+
+@pytest.mark.parametrize(
+    ("source", "page"),
+    [("cards", "---\nagent_flow: review\n---\ngo\n"), ("backlog", "---\nid: a\ntitle: t\n---\n")],
+)
+def test_links_that_lead_to_themselves_are_named(tmp_path, source, page):
+    (tmp_path / "good.md").write_text(page)
+    (tmp_path / "bad.md").symlink_to("bad.md")
+    found = source_named(source).read(Where(path=tmp_path))
+    assert len(found.items) == 1
+    assert [(row.id, row.bad) for row in found.left_out] == [("bad", True)]
+    assert "cannot be read" in found.left_out[0].reason

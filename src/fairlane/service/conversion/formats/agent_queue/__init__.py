@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fairlane.model.errors import Invalid
+from fairlane.model.values import take
 from fairlane.service.conversion import base
 from fairlane.service.conversion.base import (
     HOURS,
@@ -22,7 +23,6 @@ from fairlane.service.conversion.formats.agent_queue.database import (
     Database,
     Row,
     is_database,
-    take,
 )
 from fairlane.service.conversion.formats.agent_queue.folders import Folders, folders_of
 from fairlane.service.conversion.formats.agent_queue.work import Work

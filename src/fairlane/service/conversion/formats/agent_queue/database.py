@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
 
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND
@@ -30,7 +29,6 @@ _UNSAID = {
     "credit_weight": 1.0, "max_concurrent_agents": 2, "retry_count": 0, "max_retries": 3,
 }  # fmt: skip
 
-T = TypeVar("T")
 Row = dict[str, object]
 
 
@@ -84,14 +82,6 @@ def is_database(file: Path) -> bool:
             return handle.read(len(MAGIC)) == MAGIC
     except OSError as error:
         raise Invalid(f"{file}: cannot be read: {error.strerror}", UNCHANGED) from error
-
-
-def take(row: Row, column: str, read: Callable[[object], T]) -> T:
-    """A typed value; one that is refused is named with its column."""
-    try:
-        return read(row.get(column))
-    except Invalid as error:
-        raise error.within(column) from None
 
 
 def instant(seconds: object) -> int:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from fairlane.lifecycle.usage import percentile70
 from fairlane.model.errors import Invalid
 from fairlane.model.task import SHIPPED, Status
-from fairlane.service.conversion.base import Brought, Converted, Spent, count
-from fairlane.service.conversion.formats.agent_queue.database import Database, Row, instant, take
+from fairlane.model.values import take
+from fairlane.service.conversion.base import Brought, Converted, Spent, count, first_line
+from fairlane.service.conversion.formats.agent_queue.database import Database, Row, instant
 from fairlane.service.conversion.formats.agent_queue.folders import Folders
 
 #: What is over, what goes on by itself, and what a person paused; everything else needs a look.
@@ -26,7 +27,6 @@ _TASK_COLUMNS = (
 )  # fmt: skip
 #: The kinds of dependency that a task waits for; an older database has no other.
 _WAITED_FOR = (None, "blocks", "waits-for")
-_TITLE_MAX = 100
 
 _LEDGER = (
     "The ledger's tokens count for their projects at the time of each entry, as output tokens, so "
@@ -111,7 +111,7 @@ class Work:
         record = {
             "id": row.get("id"),
             "project": row.get("project_id"),
-            "title": row.get("title") or _first_line(row.get("description")) or str(row.get("id")),
+            "title": row.get("title") or first_line(row.get("description")) or str(row.get("id")),
             "prompt": self._prompt(row),
             "priority": row.get("priority"),
             "parent": parent if parent in self.ids else None,  # it is not waited for
@@ -199,10 +199,6 @@ def _reason(row: Row) -> str:
     said = next((row[name] for name in _QUESTIONS if isinstance(row.get(name), str)), "")
     reason = f"{row.get('status')} in agent-queue"
     return f"{reason}: {said}" if said and _word(row) != "PAUSED" else reason
-
-
-def _first_line(value: object) -> str:
-    return value.strip().partition("\n")[0][:_TITLE_MAX] if isinstance(value, str) else ""
 
 
 def _ended(row: Row) -> int | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 from fairlane.intake import files
-from fairlane.model.errors import Invalid
+from fairlane.model.errors import Invalid, listed
 from fairlane.model.values import check_name, text
 from fairlane.service.conversion import base
-from fairlane.service.conversion.base import UNCHANGED, WHAT, Converted, listed
+from fairlane.service.conversion.base import NAMED_MAX, UNCHANGED, WHAT, Converted, table
 from fairlane.service.conversion.formats.gastown.agents import agent_name
 
 #: The town's own beads: they coordinate, and are no work.
@@ -30,9 +29,9 @@ _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
 def convert(file: Path, town: Path, converted: Converted) -> None:
     """Each rig is a project; ids that begin with its prefix belong to it."""
-    document = _table(files.parse_json(files.read_text(file, WHAT), str(file), WHAT), str(file))
+    document = table(files.parse_json(files.read_text(file, WHAT), str(file), WHAT), str(file))
     converted.unknown += [f"{file.name}: {key}" for key in document if key not in _TOP]
-    rigs = _table(document.get("rigs") or {}, f"{file}: rigs")
+    rigs = table(document.get("rigs") or {}, f"{file}: rigs")
     if len(rigs) > RIGS_MAX:
         raise Invalid(f"{file}: more than {RIGS_MAX} rigs", UNCHANGED)
     unknown: dict[str, None] = {}
@@ -40,8 +39,8 @@ def convert(file: Path, town: Path, converted: Converted) -> None:
     bare: list[str] = []
     cloneless: list[str] = []
     for name, value in rigs.items():
-        rig = _table(value or {}, f"{file}: rigs.{name}")
-        beads = _table(rig.get("beads") or {}, f"{file}: rigs.{name}.beads")
+        rig = table(value or {}, f"{file}: rigs.{name}")
+        beads = table(rig.get("beads") or {}, f"{file}: rigs.{name}.beads")
         unknown |= dict.fromkeys(f"*.{key}" for key in rig if key not in _KNOWN)
         unknown |= dict.fromkeys(f"*.beads.{key}" for key in beads if key not in _KNOWN_OF_BEADS)
         folder = town / check_name("project", name)
@@ -68,12 +67,12 @@ def convert(file: Path, town: Path, converted: Converted) -> None:
 def _note(converted: Converted, bare: list[str], cloneless: list[str]) -> None:
     if bare:
         converted.note(
-            f"No bead prefix, so no bead is routed there by its id: {listed(bare)}. "
+            f"No bead prefix, so no bead is routed there by its id: {listed(bare, NAMED_MAX)}. "
             "To give one: `fairlane project set RIG --prefix PREFIX-`."
         )
     if cloneless:
         converted.note(
-            f"No clone was found in the town: {listed(cloneless)}. "
+            f"No clone was found in the town: {listed(cloneless, NAMED_MAX)}. "
             "`fairlane project set RIG --repo PATH` gives a project the clone to work in."
         )
 
@@ -105,9 +104,3 @@ def _clone(folder: Path, local: object) -> Path | None:
     if isinstance(local, str) and local and (Path(local).expanduser() / ".git").exists():
         return Path(local).expanduser().absolute()
     return None
-
-
-def _table(value: object, where: str) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        raise Invalid(f"{where}: not a table of keys", UNCHANGED)
-    return value

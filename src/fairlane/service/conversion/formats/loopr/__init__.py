@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from fairlane.intake import files
 from fairlane.intake.fields import parse_jsonl
-from fairlane.model.errors import Invalid
+from fairlane.model.errors import Invalid, listed
 from fairlane.model.task import Status
-from fairlane.model.values import check_name, none_of, text, whole
+from fairlane.model.values import check_name, none_of, take, text, whole
 from fairlane.service.conversion import base
 from fairlane.service.conversion.base import UNCHANGED, Brought, Converted, Keys, count, signed
 from fairlane.service.conversion.formats.loopr.folder import STORE, Folder, latest
@@ -60,7 +60,6 @@ _BARE = (
     "`fairlane edit ID --prompt-file FILE` gives one before it starts."
 )
 _VERSIONS = "Where several lines have the same id, only the newest is read."
-_TITLE_MAX = 100
 _MILLISECONDS_MAX = 10**14
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_]+)\s*\}\}")
 _FILES = ("loopr.yml", "loops.jsonl", f"{STORE}/loops.jsonl")
@@ -165,7 +164,7 @@ class _Loops:
             _PAUSED: any(task.paused for task in tasks),
             _ARTIFACTS: any(task.artifacts for task in tasks),
             _VALIDATION: "validation_command" in odd,
-            _BARE.format(names=base.listed(bare)): bool(bare),
+            _BARE.format(names=listed(bare, base.NAMED_MAX)): bool(bare),
         }
         self.converted.notes += [text for text, holds in notes.items() if holds]
 
@@ -184,7 +183,7 @@ class _Loops:
         record = {
             "id": name,
             "kind": row.get("loop_type", "code"),
-            "title": row.get("title") or _first_line(_context(row).get("task")) or name,
+            "title": row.get("title") or base.first_line(_context(row).get("task")) or name,
             "prompt": None if ended else self._prompt(name, row, artifact),
             "parent": parent,
             "max_attempts": _take(row, "max_iterations", whole(1, 10**6)),
@@ -254,18 +253,9 @@ def _filled(found: re.Match[str], context: Mapping[str, object]) -> str:
     return str(value) if isinstance(value, str | int | float) else found[0]
 
 
-def _first_line(value: object) -> str:
-    return value.strip().partition("\n")[0][:_TITLE_MAX] if isinstance(value, str) else ""
-
-
 def _take(row: Mapping[str, object], key: str, read: Callable[[object], T]) -> T | None:
-    """A typed value; one that is refused is named by its key."""
-    if row.get(key) is None:
-        return None
-    try:
-        return read(row[key])
-    except Invalid as error:
-        raise error.within(key) from None
+    """A typed value; None where it is absent or null."""
+    return None if row.get(key) is None else take(row, key, read)
 
 
 def _instant(value: object) -> int:
