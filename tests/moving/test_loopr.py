@@ -116,6 +116,21 @@ def test_the_prompt_is_what_loopr_gives_the_model(tmp_path):
     ]
 
 
+def test_outputs_of_one_name_are_written_apart_and_each_child_waits_for_its_parents(tmp_path):
+    plans = [{"id": name, "prompt": "x", "output_artifacts": ["plan.md"]} for name in "ab"]
+    inputs = {"prompt": "x", "input_artifact": "plan.md"}
+    specs = [{"id": f"spec-{name}", "parent_id": name, **inputs} for name in "ab"]
+    over = {"id": "c", "prompt": "x", "status": "complete", "output_artifacts": ["plan.md"]}
+    (tmp_path / "plan.md").write_text("of c")
+    last = {"id": "spec-c", "parent_id": "c", **inputs}
+    home, _ = moved(tmp_path, written(tmp_path, *plans, *specs, over, last))
+    for name in "ab":
+        path = str(tmp_path / "loops" / name / "plan.md")
+        assert found(home, name).prompt == f"x\n\nWrite your result to {path}."
+        assert found(home, f"spec-{name}").artifacts == (path,)
+    assert found(home, "spec-c").artifacts == (str(tmp_path / "plan.md"),)
+
+
 def test_a_loop_that_says_nothing_comes_in_and_is_named(tmp_path):
     """Bare records, as loopr's own document has them, are planned like any other."""
     _, answer = moved(tmp_path, written(tmp_path, {"id": "bare"}, {"id": "b", "prompt": "x"}))

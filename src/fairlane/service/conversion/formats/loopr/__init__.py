@@ -14,7 +14,12 @@ from fairlane.model.task import Status
 from fairlane.model.values import check_name, none_of, take, text, whole
 from fairlane.service.conversion import base
 from fairlane.service.conversion.base import UNCHANGED, Brought, Converted, Keys, count, signed
-from fairlane.service.conversion.formats.loopr.folder import STORE, Folder, latest
+from fairlane.service.conversion.formats.loopr.folder import (
+    STORE,
+    Folder,
+    latest,
+    shared_outputs,
+)
 
 T = TypeVar("T")
 KINDS = ("plan", "spec", "phase", "code")
@@ -129,6 +134,7 @@ class _Loops:
     def __init__(self, file: Path, converted: Converted) -> None:
         self.file, self.converted = file, converted
         self.folder = Folder(file)
+        self.shared: dict[str, set[object]] = {}
 
     def read(self) -> None:
         """All lines; a file without a single good one is refused."""
@@ -142,6 +148,7 @@ class _Loops:
             first = converted.skipped[0]
             raise Invalid(f"{self.file.parent / first.where}: {first.reason}", UNCHANGED)
         rows = latest(dict(enumerate(records.rows)))
+        self.shared = shared_outputs(rows.values())
         for at, row in rows.items():
             try:
                 converted.tasks.append(self._task(row, records.where(at)))
@@ -178,7 +185,9 @@ class _Loops:
         meta = {key: value for key, value in row.items() if key not in _KNOWN}
         meta |= {key: row[key] for key in _KEPT if row.get(key)}
         parent = row.get("parent_id")
-        artifact = _take(row, "input_artifact", lambda path: self.folder.input(path, parent))
+        artifact = _take(
+            row, "input_artifact", lambda path: self.folder.input(path, parent, self.shared)
+        )
         ended = status in (Status.DONE, Status.CANCELED)
         record = {
             "id": name,
@@ -218,15 +227,18 @@ class _Loops:
         parts = [part.strip() for part in parts if part.strip()]
         if not parts:
             return None
-        return "\n\n".join([*parts, *self._rest(row)])
+        return "\n\n".join([*parts, *self._rest(name, row)])
 
-    def _rest(self, row: Mapping[str, object]) -> list[str]:
+    def _rest(self, name: str, row: Mapping[str, object]) -> list[str]:
         """How its end is known, and what happened so far."""
         parts = []
         outputs = row.get("output_artifacts")
         if isinstance(outputs, list) and outputs:
-            paths = ", ".join(self.folder.artifact(path) for path in outputs)
-            parts.append(f"Write your result to {paths}.")
+            paths = [
+                self.folder.artifact(path, name if str(path) in self.shared else None)
+                for path in outputs
+            ]
+            parts.append(f"Write your result to {', '.join(paths)}.")
         command = _take(row, "validation_command", text)
         if command and command.strip():
             parts.append(f"You are done when this command succeeds: {command.strip()}")

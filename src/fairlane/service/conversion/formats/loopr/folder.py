@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from fairlane.careful_files import read_file
@@ -13,8 +13,13 @@ from fairlane.model.values import is_name, line
 
 STORE = ".taskstore"
 HOME = ".loopr"
+_OVER = ("complete", "invalidated")
 #: No prompt is larger, and all of them together are not.
 PROMPT_BYTES_MAX, PROMPTS_BYTES_MAX = 200_000, 500_000_000
+
+
+#: What loops have yet to write -> the loops that will.
+Outputs = Mapping[str, Collection[object]]
 
 
 class Folder:
@@ -30,14 +35,17 @@ class Folder:
         self._texts: dict[Path, str] = {}
         self._bytes = 0
 
-    def artifact(self, written: object) -> str:
-        """An artifact's path: absolute, or in loopr's folder."""
+    def artifact(self, written: object, loop: object = None) -> str:
+        """An artifact's path: absolute, or in loopr's folder, or in that of one loop."""
         path = Path(line(written)).expanduser()
-        return os.path.normpath(self.root / path)
+        own = isinstance(loop, str) and is_name(loop)
+        return os.path.normpath((self._loops / str(loop) if own else self.root) / path)
 
-    def input(self, written: object, parent: object) -> str:
-        """Where an input is: what its parent's last iteration left, if it is there."""
+    def input(self, written: object, parent: object, shared: Outputs) -> str:
+        """Where an input is: what its parent will leave, or has left in its last iteration."""
         path = Path(line(written)).expanduser()
+        if parent in shared.get(str(written), ()):
+            return self.artifact(written, parent)
         if isinstance(parent, str) and is_name(parent) and not path.is_absolute():
             for place in ("", "current/artifacts", "artifacts"):
                 made = os.path.normpath(self._loops / parent / place / path)
@@ -83,6 +91,17 @@ class Folder:
             raise Invalid(f"{path}: cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise Invalid(f"{path}: not UTF-8 text") from error
+
+
+def shared_outputs(rows: Iterable[Mapping[str, object]]) -> dict[str, set[object]]:
+    """Outputs of one name that several loops have yet to write: each writes into its own folder."""
+    writers: dict[str, set[object]] = {}
+    for row in rows:
+        outputs = row.get("output_artifacts")
+        if row.get("status") not in _OVER and isinstance(outputs, list):
+            for name in outputs:
+                writers.setdefault(str(name), set()).add(str(row.get("id")))
+    return {name: loops for name, loops in writers.items() if len(loops) > 1}
 
 
 def latest(rows: Mapping[int, Mapping[str, object]]) -> dict[int, Mapping[str, object]]:
