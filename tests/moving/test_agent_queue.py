@@ -119,6 +119,30 @@ def test_what_deleted_tasks_used_counts_for_their_projects_once(tmp_path):
     assert used(home)["project:p"] == 1108
 
 
+def test_ids_that_cannot_be_names_get_names_wherever_they_occur(tmp_path):
+    other = small(tmp_path)
+    other.projects["größe"] = other.projects["p"] | {"id": "größe"}
+    task(other, "first one", "COMPLETED", project_id="größe")
+    task(other, "next", project_id="größe", parent_task_id="first one")
+    other.needs = {"next": ["first one"]}
+    spent(other, "first one", 70, project_id="größe")
+    other.write()
+    home, answer = moved(tmp_path, other)
+    row = shown(home, "next")
+    assert (row["project"], row["parent"]) == ("grosse", "first-one")
+    assert [pick["task"] for pick in planning.plan(home.context)["picks"]] == ["next"]
+    assert used(home) == {"project:grosse": 70}
+    said = "The name of a {} has letters, digits, '.', '_' and '-' only: {}."
+    assert said.format("project", "größe is grosse") in answer["notes"]
+    assert said.format("task", "first one is first-one") in answer["notes"]
+
+
+def test_an_empty_file_is_no_database(tmp_path):
+    (tmp_path / "agent-queue.db").touch()
+    with pytest.raises(Invalid, match="not agent-queue's database: no such table: projects"):
+        operation.show("agent-queue", str(tmp_path))
+
+
 def test_what_is_reserved_is_what_the_ledger_teaches(tmp_path):
     other = small(tmp_path)
     other.projects["new"] = other.projects["p"] | {"id": "new"}
@@ -199,7 +223,7 @@ def test_statuses_come_in_as_what_they_are(tmp_path):
 def test_rows_that_are_wrong_are_left_out_by_name(tmp_path):
     other = small(tmp_path)
     task(other, "good")
-    task(other, "a b")
+    task(other, "urgent", priority="high")
     task(other, "count", retry_count="x")
     task(other, "foreign", project_id="gone")
     task(other, "waits")
@@ -214,7 +238,7 @@ def test_rows_that_are_wrong_are_left_out_by_name(tmp_path):
     skipped = {row["id"]: (row["where"], row["reason"]) for row in answer["skipped"]}
     row = "agent-queue.db, tasks row"
     assert skipped == {
-        "a b": (f"{row} 2", "id: not a proper name: 'a b'"),
+        "urgent": (f"{row} 2", "priority: not a whole number: 'high'"),
         "count": (f"{row} 3", "retry_count: not a whole number: 'x'"),
         "foreign": (f"{row} 4", "there is no project 'gone'"),
         "waits": (f"{row} 5", "it waits for count, which is left out"),

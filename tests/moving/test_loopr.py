@@ -131,6 +131,26 @@ def test_outputs_of_one_name_are_written_apart_and_each_child_waits_for_its_pare
     assert found(home, "spec-c").artifacts == (str(tmp_path / "plan.md"),)
 
 
+def test_ids_that_cannot_be_names_get_names(tmp_path):
+    (tmp_path / "loops" / "größe 1").mkdir(parents=True)
+    (tmp_path / "loops" / "größe 1" / "spec.md").write_text("x")
+    rows: list[dict[str, object]] = [
+        {"id": "größe 1", "status": "complete"},
+        {"id": "kind/2", "parent_id": "größe 1", "prompt": "x", "input_artifact": "spec.md"},
+        {"prompt": "no id"},
+        {"id": "grosse-1", "prompt": "x"},
+        {"id": "odd", "parent_id": ["odd"], "prompt": "x"},
+    ]
+    home, answer = moved(tmp_path, written(tmp_path, *rows))
+    child = found(home, "kind-2")
+    first = found(home, child.parent).id
+    assert first.startswith("grosse-1-")
+    assert child.artifacts == (str(tmp_path / "loops" / "größe 1" / "spec.md"),)
+    assert not child.artifacts_missing
+    assert f"größe 1 is {first}, kind/2 is kind-2." in answer["notes"][0]
+    assert skipped(answer)["?"] == ("loops.jsonl:3", "it has no id")
+
+
 def test_a_loop_that_says_nothing_comes_in_and_is_named(tmp_path):
     """Bare records, as loopr's own document has them, are planned like any other."""
     _, answer = moved(tmp_path, written(tmp_path, {"id": "bare"}, {"id": "b", "prompt": "x"}))
@@ -258,7 +278,7 @@ def test_bad_loops_are_named_with_their_line_and_the_rest_comes_in(tmp_path):
         {"id": "x", "prompt": "x", "parent_id": "y"},
         {"id": "y", "prompt": "x", "parent_id": "x"},
         {"id": "z", "prompt": "x", "parent_id": "zero"},
-        {"id": "a b", "prompt": "x"},
+        {"id": 7, "prompt": "x"},
         {"id": "asleep", "status": "asleep"},
         {"id": "minus", "prompt": "x", "iteration": -1},
         {"id": "when", "prompt": "x", "created_at": "now"},
@@ -274,11 +294,11 @@ def test_bad_loops_are_named_with_their_line_and_the_rest_comes_in(tmp_path):
         "loops.jsonl:4": "a cycle: x → y → x",
         "loops.jsonl:5": "a cycle: x → y → x",
         "loops.jsonl:6": "it waits for zero, which is left out",
-        "loops.jsonl:7": "not a task name: 'a b'",
+        "loops.jsonl:7": "not a task name: 7",
         "loops.jsonl:8": "status: 'asleep' is none of pending",
         "loops.jsonl:9": "iteration: -1 is out of range",
         "loops.jsonl:10": "created_at: not a whole number: 'now'",
-        "loops.jsonl:11": "not a task name: None",
+        "loops.jsonl:11": "it has no id",
         "loops.jsonl:12": "not a task: '[1]'",
         "loops.jsonl:13": "not JSON",
     }

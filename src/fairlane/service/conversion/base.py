@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from fairlane.intake import files
+from fairlane.intake.naming import marked, name_for
 from fairlane.intake.sources.base import LeftOut
-from fairlane.model.errors import Invalid
+from fairlane.model.errors import Invalid, listed
 from fairlane.model.instant import SECOND, Instant, show_duration
 from fairlane.model.task import Status
-from fairlane.model.values import out_of_range, whole, wrong
+from fairlane.model.values import is_name, out_of_range, whole, wrong
 from fairlane.policy import schema
 
 T = TypeVar("T")
@@ -147,6 +148,22 @@ def table(value: object, where: str) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
         raise Invalid(f"{where}: not a table of keys", UNCHANGED)
     return value
+
+
+def renamed(ids: Iterable[object], what: str, converted: Converted) -> dict[str, str]:
+    """The ids that cannot be names here, each with the name that it gets; a note tells them."""
+    texts = sorted({text for text in ids if isinstance(text, str) and text})
+    taken = set(filter(is_name, texts))
+    found: dict[str, str] = {}
+    for text in texts:
+        if not is_name(text):
+            name = name_for(text)
+            found[text] = marked(name, text) if name in taken else name
+            taken.add(found[text])
+    if found:
+        pairs = listed([f"{text} is {name}" for text, name in found.items()], NAMED_MAX)
+        converted.note(f"The name of a {what} has letters, digits, '.', '_' and '-' only: {pairs}.")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ def _guarantee(value: object) -> int:
 def _database(file: Path, converted: Converted) -> None:
     """Projects are all or nothing, as rules are; tasks come in one by one."""
     database = Database(file)
+    database.give_names(converted)
     try:
         _projects(database, converted)
     except Invalid as error:

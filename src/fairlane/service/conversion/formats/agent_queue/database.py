@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND
-from fairlane.service.conversion.base import UNCHANGED, number
+from fairlane.service.conversion.base import UNCHANGED, Converted, number, renamed
 
 MAGIC = b"SQLite format 3\0"
 #: The tables that it must have, with the columns that nothing can stand in for.
@@ -27,6 +27,19 @@ _SILENT = ("alembic_version",)
 #: What a column is that a database of another age does not have, or that is empty.
 _UNSAID = {
     "credit_weight": 1.0, "max_concurrent_agents": 2, "retry_count": 0, "max_retries": 3,
+}  # fmt: skip
+
+#: Where ids of projects and of tasks are.
+_IDS = {
+    "project": (
+        ("projects", "id"), ("tasks", "project_id"), ("workspaces", "project_id"),
+        ("agent_workspaces", "project_id"), ("token_ledger", "project_id"),
+    ),
+    "task": (
+        ("tasks", "id"), ("tasks", "parent_task_id"), ("task_dependencies", "task_id"),
+        ("task_dependencies", "depends_on_task_id"), ("token_ledger", "task_id"),
+        ("archived_tasks", "id"), ("task_context", "task_id"), ("task_criteria", "task_id"),
+    ),
 }  # fmt: skip
 
 Row = dict[str, object]
@@ -68,6 +81,17 @@ class Database:
         for at, row in enumerate(self.tables.get(table, ()), start=1):
             yield f"{self.file.name}, {table} row {at}", row
 
+    def give_names(self, converted: Converted) -> None:
+        """Projects and tasks whose ids cannot be names here get others, wherever they occur."""
+        for what, places in _IDS.items():
+            ids = [row.get("id") for row in self.tables[places[0][0]]]
+            found = renamed(ids, what, converted)
+            for table, column in places if found else ():
+                for row in self.tables.get(table, ()):
+                    own = row.get(column)
+                    if isinstance(own, str) and own in found:
+                        row[column] = found[own]
+
     def odd_columns(self, table: str, known: Collection[str]) -> list[str]:
         """The columns without a counterpart that hold something."""
         rows = self.tables.get(table, ())
@@ -76,7 +100,9 @@ class Database:
 
 
 def is_database(file: Path) -> bool:
-    """Whether it is one of SQLite."""
+    """Whether it is one of SQLite, or is to be one: an empty one has no table."""
+    if file.suffix == ".db":
+        return True
     try:
         with file.open("rb") as handle:
             return handle.read(len(MAGIC)) == MAGIC

@@ -135,6 +135,7 @@ class _Loops:
         self.file, self.converted = file, converted
         self.folder = Folder(file)
         self.shared: dict[str, set[object]] = {}
+        self.names: dict[str, str] = {}  # of ids that cannot be names here
 
     def read(self) -> None:
         """All lines; a file without a single good one is refused."""
@@ -149,6 +150,7 @@ class _Loops:
             raise Invalid(f"{self.file.parent / first.where}: {first.reason}", UNCHANGED)
         rows = latest(dict(enumerate(records.rows)))
         self.shared = shared_outputs(rows.values())
+        self.names = base.renamed([row.get("id") for row in rows.values()], "task", converted)
         for at, row in rows.items():
             try:
                 converted.tasks.append(self._task(row, records.where(at)))
@@ -181,10 +183,10 @@ class _Loops:
         if not isinstance(word, str) or word not in _STATUS:
             raise none_of(word, _STATUS).within("status")
         status = _STATUS[word]
-        name = check_name("task", row.get("id"))
+        own, parent = row.get("id"), row.get("parent_id")
+        name = self._name(own)
         meta = {key: value for key, value in row.items() if key not in _KNOWN}
         meta |= {key: row[key] for key in _KEPT if row.get(key)}
-        parent = row.get("parent_id")
         artifact = _take(
             row, "input_artifact", lambda path: self.folder.input(path, parent, self.shared)
         )
@@ -193,8 +195,8 @@ class _Loops:
             "id": name,
             "kind": row.get("loop_type", "code"),
             "title": row.get("title") or base.first_line(_context(row).get("task")) or name,
-            "prompt": None if ended else self._prompt(name, row, artifact),
-            "parent": parent,
+            "prompt": None if ended else self._prompt(str(own), row, artifact),
+            "parent": self.names.get(parent, parent) if isinstance(parent, str) else parent,
             "max_attempts": _take(row, "max_iterations", whole(1, 10**6)),
             "meta": meta,
         }
@@ -210,11 +212,18 @@ class _Loops:
             paused=word == "paused",
         )
 
-    def _prompt(self, name: str, row: Mapping[str, object], artifact: str | None) -> str | None:
+    def _name(self, own: object) -> str:
+        """What its task is called."""
+        if own in (None, ""):
+            raise Invalid("it has no id")
+        known = self.names.get(own) if isinstance(own, str) else None
+        return known or check_name("task", own)
+
+    def _prompt(self, own: str, row: Mapping[str, object], artifact: str | None) -> str | None:
         """What loopr gives the model, with where its input is; None where the loop says nothing."""
         said = _take(row, "prompt", text)
         if not said:
-            said = _take(row, "prompt_path", lambda path: self.folder.prompt(name, path)) or ""
+            said = _take(row, "prompt_path", lambda path: self.folder.prompt(own, path)) or ""
         context = _context(row)
         said = _PLACEHOLDER.sub(lambda found: _filled(found, context), said)
         task = context.get("task")
@@ -227,15 +236,15 @@ class _Loops:
         parts = [part.strip() for part in parts if part.strip()]
         if not parts:
             return None
-        return "\n\n".join([*parts, *self._rest(name, row)])
+        return "\n\n".join([*parts, *self._rest(own, row)])
 
-    def _rest(self, name: str, row: Mapping[str, object]) -> list[str]:
+    def _rest(self, own: str, row: Mapping[str, object]) -> list[str]:
         """How its end is known, and what happened so far."""
         parts = []
         outputs = row.get("output_artifacts")
         if isinstance(outputs, list) and outputs:
             paths = [
-                self.folder.artifact(path, name if str(path) in self.shared else None)
+                self.folder.artifact(path, own if str(path) in self.shared else None)
                 for path in outputs
             ]
             parts.append(f"Write your result to {', '.join(paths)}.")

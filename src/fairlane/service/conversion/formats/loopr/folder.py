@@ -9,7 +9,7 @@ from pathlib import Path
 from fairlane.careful_files import read_file
 from fairlane.intake.routing import artifact_exists
 from fairlane.model.errors import Invalid
-from fairlane.model.values import is_name, line
+from fairlane.model.values import line
 
 STORE = ".taskstore"
 HOME = ".loopr"
@@ -38,20 +38,25 @@ class Folder:
     def artifact(self, written: object, loop: object = None) -> str:
         """An artifact's path: absolute, or in loopr's folder, or in that of one loop."""
         path = Path(line(written)).expanduser()
-        own = isinstance(loop, str) and is_name(loop)
-        return os.path.normpath((self._loops / str(loop) if own else self.root) / path)
+        return os.path.normpath((self._of(loop) or self.root) / path)
 
     def input(self, written: object, parent: object, shared: Outputs) -> str:
         """Where an input is: what its parent will leave, or has left in its last iteration."""
         path = Path(line(written)).expanduser()
-        if parent in shared.get(str(written), ()):
+        if str(parent) in shared.get(str(written), ()):
             return self.artifact(written, parent)
-        if isinstance(parent, str) and is_name(parent) and not path.is_absolute():
+        if (theirs := self._of(parent)) and not path.is_absolute():
             for place in ("", "current/artifacts", "artifacts"):
-                made = os.path.normpath(self._loops / parent / place / path)
+                made = os.path.normpath(theirs / place / path)
                 if artifact_exists(None, made):
                     return made
         return self.artifact(written)
+
+    def _of(self, loop: object) -> Path | None:
+        """A loop's own folder; None for an id that cannot be a folder's name."""
+        if not isinstance(loop, str) or loop in ("", ".", "..") or not loop.isprintable():
+            return None
+        return None if "/" in loop else self._loops / loop
 
     def prompt(self, loop: str, written: object) -> str:
         """The text of a prompt file; one that is missing, too large or elsewhere is refused."""
@@ -69,7 +74,8 @@ class Folder:
 
     def _find(self, loop: str, path: Path) -> Path | None:
         """Its file, in its loop's own folder or where the prompts of all loops are."""
-        if self._loops.is_dir() and (found := self._inside(self._loops / loop, path)):
+        own = self._of(loop) if self._loops.is_dir() else None
+        if own and (found := self._inside(own, path)):
             return found
         if path not in self._shared:
             found_all = (self._inside(own, path) for own in self._own)
