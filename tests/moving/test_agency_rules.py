@@ -117,3 +117,15 @@ def test_slots_of_the_settings_do_not_keep_a_raised_cap_from_working(tmp_path, s
     text = (tmp_path / "fairlane.toml").read_text()
     assert "# ours" in text
     assert Settings.parse(tomllib.loads(text)).worker.slots == left
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "text", "key"),
+    [
+        ("agency", "config.yaml", "agents: {maxConcurrent: 0}", "agents.maxConcurrent"),
+        ("loopr", "loopr.yml", "concurrency: {max_loops: 0}", "max_loops"),
+    ],
+)
+def test_a_limit_of_none_is_noted(tmp_path, name, file, text, key):
+    answer = operation.show(name, str(made(tmp_path, file, text)))
+    assert answer["notes"][0].startswith(f"{key} is 0, so nothing starts, as there.")

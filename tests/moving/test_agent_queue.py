@@ -137,6 +137,20 @@ def test_ids_that_cannot_be_names_get_names_wherever_they_occur(tmp_path):
     assert said.format("task", "first one is first-one") in answer["notes"]
 
 
+def test_ids_that_other_tasks_have_here_are_named(tmp_path):
+    other = small(tmp_path)
+    task(other, "a")
+    task(other, "b")
+    other.write()
+    home = TestContext(tmp_path / "home")
+    home.context.home.mkdir(parents=True)
+    home.add({"id": "a", "prompt": "My own."})
+    answer = operation.write(home.context, "agent-queue", str(other.folder))
+    assert answer["added"] == 1
+    assert shown(home, "a")["project"] == "default"
+    assert any("not brought over: a. A home" in note for note in answer["notes"])
+
+
 def test_an_empty_file_is_no_database(tmp_path):
     (tmp_path / "agent-queue.db").touch()
     with pytest.raises(Invalid, match="not agent-queue's database: no such table: projects"):

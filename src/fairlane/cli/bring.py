@@ -220,7 +220,8 @@ def undone_text(document: UndoAnswer) -> str:
     ids = [row["id"] for row in document["canceled"]]
     names = f": {listed(ids[:NAMED_MAX], len(ids))}" if ids else ""
     title = f"import {document['import']} ({document['source']} {document['path']})"
-    lines = [safe(f"{title}: {count(len(ids), 'task')} {would}canceled{names}")]
+    said = f"{count(len(ids), 'task')} {would}canceled{names}"
+    lines = [wrapped(safe(said), 4, safe(f"{title}: "))]
     lines += [_line("goes on", row["id"], row["reason"]) for row in document["left"][:NAMED_MAX]]
     return "\n".join([*lines, *_more(len(document["left"]), "go on")])
 
@@ -359,7 +360,8 @@ def _brought(document: ConvertAnswer) -> list[str]:
     lines = []
     for project in document["projects"]:
         values = [f"{key} {_value(value)}" for key, value in project.items() if key != "name"]
-        lines.append(safe(f"project {project['name']}: {', '.join(values)}"))
+        lead = safe(f"project {project['name']}: ")
+        lines.append(wrapped(safe(", ".join(values)), 4, lead))
     lines += [safe(f"pause {pause['scope']}: {pause['reason']}") for pause in document["pauses"]]
     return lines
 

@@ -229,6 +229,14 @@ class Converted:
         """Something that people should know."""
         self.notes.append(text)
 
+    def note_a_zero(self) -> None:
+        """Where the cap of all is 0: nothing starts, and how that is changed."""
+        if self.policy.get("caps.all") == 0:
+            self.note(
+                f"{self.called['caps.all']} is 0, so nothing starts, as there. To start work: "
+                "`fairlane policy set caps.all=1`."
+            )
+
     def skip(self, name: object, reason: str, where: str) -> None:
         """Leave one piece of work out, by name; the rest comes in."""
         self.skipped.append(LeftOut(str(name), reason, where, bad=True))

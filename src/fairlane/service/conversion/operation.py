@@ -30,7 +30,7 @@ from fairlane.policy.edit import free_backup
 from fairlane.policy.policy import Policy
 from fairlane.service.conversion import base, convert
 from fairlane.service.conversion.base import UNCHANGED, Brought, Converted, Paused
-from fairlane.service.conversion.past import book_spent, completions, with_past
+from fairlane.service.conversion.past import book_spent, completions, note_others, with_past
 from fairlane.service.conversion.sift import sift
 from fairlane.service.projects import place_projects
 from fairlane.settings import FILE, Settings
@@ -171,6 +171,7 @@ def bring(
     beside = {str(task.record["id"]): _beside(task) for task in tasks if task.artifacts}
     records = Records.of([task.record for task in tasks])
     batch = submit(tx, router, policy, now, records, beside=beside)
+    note_others(tx, tasks, batch.new, converted)
     past = {str(task.record["id"]): task for task in tasks}
     new = [
         Placed(with_past(placed.task, past[name], now), placed.wait, placed.due_at)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from fairlane.engine.usage import SAMPLES, knows_samples, learn_from, scopes_of
+from fairlane.model.errors import listed
 from fairlane.model.instant import Instant, minute_of
 from fairlane.model.project import Project, usage_scopes
 from fairlane.model.task import Status, Task, agent_of
 from fairlane.policy.policy import Policy
-from fairlane.service.conversion.base import Brought, Spent
+from fairlane.service.conversion.base import NAMED_MAX, Brought, Converted, Spent
 from fairlane.settings import Settings
-from fairlane.store.base import Booking, Writing
+from fairlane.store.base import Booking, Reading, Writing
 
 #: The kind of a task that names none.
 _KIND = Task("").kind
@@ -34,6 +35,22 @@ def with_past(task: Task, past: Brought, now: Instant) -> Task:
         reason="" if past.status is Status.QUEUED else past.reason,
         paused=past.paused,
     )
+
+
+def note_others(
+    reading: Reading, tasks: Iterable[Brought], new: Collection[str], converted: Converted
+) -> None:
+    """Name the ids that tasks of another age have here: they may be other work."""
+    known = {str(task.record["id"]): task.created_at for task in tasks}
+    known = {name: at for name, at in known.items() if at is not None and name not in new}
+    rows = reading.tasks(list(known))
+    others = [name for name, task in rows.items() if task.created_at != known[name]]
+    if others:
+        converted.note(
+            "Tasks of another age have these ids here already. They stay as they are, and what "
+            f"the files say of them is not brought over: {listed(others, NAMED_MAX)}. A home of "
+            "its own takes everything: `fairlane --home DIR convert …`."
+        )
 
 
 def completions(tx: Writing, tasks: Sequence[Task]) -> list[Booking]:

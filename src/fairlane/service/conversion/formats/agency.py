@@ -58,6 +58,7 @@ def _rules(converted: Converted, keys: Keys) -> None:
             also = converted.called[rule.ours]
             raise Invalid(f"{keys.origin}: {key} and {also} say the same", base.UNCHANGED)
         converted.rule(rule.ours, value, key)
+    converted.note_a_zero()
     converted.unknown += keys.unknown()
 
 

@@ -92,6 +92,7 @@ def _rules(keys: Keys, converted: Converted) -> None:
     )
     for name in ("max_loops", "max_concurrent_loops"):
         converted.rule("caps.all", keys.take(f"concurrency.{name}", count), name)
+    converted.note_a_zero()
     limits: dict[str, object] = {**keys.take_all("concurrency.per_type.", count)}
     unlimited = dict.fromkeys(KINDS, "none")  # the preset would limit them
     for kind, limit in (unlimited | limits).items():
