@@ -16,7 +16,7 @@ from fairlane.planner.why import why
 from tests.properties.oracle import Oracle
 from tests.properties.strategies import World, worlds
 
-FORMS = ("at", "end", "resume", "policy")
+FORMS = ("at", "end", "exist", "resume", "policy")
 
 
 def applied(world: World, document: dict[str, Any]) -> World:
@@ -63,9 +63,18 @@ def resume(world: World, scope: str) -> World:
     return replace(world, paused=paused, projects=active, tasks=tasks, seed=None)
 
 
+def exist(world: World, name: str) -> World:
+    tasks = tuple(
+        replace(each, artifacts_missing=tuple(set(each.artifacts_missing) - {name}))
+        for each in world.tasks
+    )
+    return replace(world, tasks=tasks, seed=None)
+
+
 APPLY: dict[str, Any] = {
     "at": lambda world, time: replace(world, now=parse_instant(time), seed=None),
     "end": end,
+    "exist": exist,
     "resume": resume,
     "policy": lambda world, keys: replace(world, policy=world.policy.with_overrides(keys)),
 }

@@ -81,6 +81,16 @@ def end(task: str) -> Change:
     )
 
 
+def appear(artifacts: tuple[str, ...]) -> Change:
+    """Files appear; whoever waits for them waits for others only."""
+    verb = "exists" if len(artifacts) == 1 else "exist"
+    return Change(
+        f"{' and '.join(artifacts)} {verb}",
+        {"exist": list(artifacts)},
+        lambda world: (_with_files(world[0], artifacts), *world[1:]),
+    )
+
+
 def resume(scope: str) -> Change:
     """A pause is lifted."""
     return Change(
@@ -112,7 +122,7 @@ def raise_budget(policy: Policy, budget: Budget, value: int) -> Change:
 
 
 def of_time_and_tasks(subject: Waiting, holds: list[Hold], now: Instant) -> Iterator[Change]:
-    """Waiting, tasks that end, pauses that are lifted: as the holds name them."""
+    """Time, tasks that end, files that appear, pauses that are lifted: as the holds name them."""
     for time in sorted({hold.until for hold in holds if hold.until is not None}):
         if time > now:
             yield wait_until(time)
@@ -120,6 +130,8 @@ def of_time_and_tasks(subject: Waiting, holds: list[Hold], now: Instant) -> Iter
     for task in list(holders)[:ENDS_MAX]:
         if task != subject.entry.task:
             yield end(task)
+    if subject.artifacts:
+        yield appear(subject.artifacts)
     if subject.paused:
         yield resume(f"task:{subject.entry.task}")
 
@@ -176,6 +188,14 @@ def _without(snapshot: Snapshot, task: str) -> Snapshot:
         pools=_proved(snapshot, task),
         ended=snapshot.ended | {task: Status.DONE},
     )
+
+
+def _with_files(snapshot: Snapshot, artifacts: tuple[str, ...]) -> Snapshot:
+    rows = [
+        replace(row, artifacts=tuple(name for name in row.artifacts if name not in artifacts))
+        for row in snapshot.waiting
+    ]
+    return replace(snapshot, waiting=tuple(rows))
 
 
 def _lane_without(lane: Lane, task: str) -> Lane:

@@ -148,4 +148,12 @@ def test_two_budgets_are_raised_together():
 
 def test_nothing_is_proposed_that_would_not_help():
     assert changes("t", [queued("t", labels=("gpu",))]) == []
-    assert changes("t", [queued("t", artifacts_missing=("a",))]) == []
+
+
+def test_a_file_that_is_missing_is_proposed_alone_and_with_the_parent():
+    assert changes("t", [queued("t", artifacts_missing=("a",))]) == [{"exist": ["a"]}]
+    assert changes("t", [queued("t", artifacts_missing=("a", "b"))]) == [{"exist": ["a", "b"]}]
+    rows = [queued("p"), queued("t", parent="p", artifacts_missing=("a",))]
+    assert changes("t", rows) == [{"end": "p", "exist": ["a"]}]
+    (change,) = asked("t", rows).would_start_if
+    assert change.sentence == "p is done, and a exists"
