@@ -81,6 +81,32 @@ def _is_another(folder: Path) -> bool:
     return any(folder.iterdir()) and not any((folder / mark).exists() for mark in _MARKS)
 
 
+def stage(path: Path, text: str, new_mode: int) -> Path:
+    """A text next to the file whose place it will take, with its mode; links are followed."""
+    import tempfile
+
+    target = path.resolve()
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else new_mode
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    staged = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        staged.chmod(mode)
+    except OSError:
+        staged.unlink(missing_ok=True)
+        raise
+    return staged
+
+
+def unwritable(path: Path, error: OSError) -> Invalid:
+    """A file that cannot be replaced."""
+    hint = "Nothing was changed; check the folder's permissions and free space."
+    return Invalid(f"{path}: cannot be written: {error.strerror}", hint)
+
+
 # Input
 
 _CHUNK = 1 << 20

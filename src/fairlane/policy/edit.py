@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 import tomllib
 from collections.abc import MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from fairlane.careful_files import stage, unwritable
 from fairlane.model.errors import Invalid
 from fairlane.policy import load, schema
 from fairlane.policy.policy import Policy
@@ -153,29 +152,17 @@ def _replace(target: Path, text: str) -> Policy:
     mapping = load.parse_toml(text, str(target))
     layers = load.mapping_layers(mapping, str(target), load.key_lines(text))
     policy = Policy.of_layers(layers)
+    target = target.resolve()
     try:
-        target = target.resolve()
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        mode = target.stat().st_mode & 0o7777 if target.exists() else _NEW_MODE
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        staged = stage(target, text, _NEW_MODE)
+        try:
+            staged.replace(target)
+        finally:
+            staged.unlink(missing_ok=True)
     except OSError as error:
-        raise _unwritable(target, error) from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(target)
-    except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        raise _unwritable(target, error) from error
+        raise unwritable(target, error) from error
     return policy
-
-
-def _unwritable(target: Path, error: OSError) -> Invalid:
-    hint = "Nothing was changed; check the folder's permissions and free space."
-    return Invalid(f"{target}: cannot be written: {error.strerror}", hint)
 
 
 class Origin(NamedTuple):

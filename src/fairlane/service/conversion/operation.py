@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
+from fairlane.careful_files import stage, unwritable
 from fairlane.engine.context import Context
 from fairlane.engine.task_changes import TaskChanges
 from fairlane.intake.fields import Records, TaskValues
@@ -240,10 +239,10 @@ class Replacing:
     def __enter__(self) -> Replacing:
         try:
             for path, text in self._texts.items():
-                self._staged[path] = _stage(path, text)
+                self._staged[path] = stage(path, text, _NEW_MODE)
         except OSError as error:
             self._discard()
-            raise _unwritable(path, error) from error
+            raise unwritable(path, error) from error
         return self
 
     def replace(self) -> None:
@@ -253,7 +252,7 @@ class Replacing:
                 self.backups[path] = _backed_up(path) if path.exists() else None
                 staged.replace(path.resolve())
             except OSError as error:
-                raise _unwritable(path, error) from error
+                raise unwritable(path, error) from error
 
     def __exit__(
         self,
@@ -278,20 +277,3 @@ def _backed_up(path: Path) -> Path:
     backup = free_backup(path)
     shutil.copy2(path, backup)
     return backup
-
-
-def _stage(path: Path, text: str) -> Path:
-    target = path.resolve()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    staged = Path(name)
-    staged.chmod(target.stat().st_mode & 0o7777 if target.exists() else _NEW_MODE)
-    return staged
-
-
-def _unwritable(path: Path, error: OSError) -> Invalid:
-    hint = "Nothing was changed; check the folder's permissions and free space."
-    return Invalid(f"{path}: cannot be written: {error.strerror}", hint)
