@@ -11,7 +11,8 @@ from fairlane.clock import Waker
 from fairlane.daemon.notices import Notices
 from fairlane.daemon.open_files import OpenFiles
 from fairlane.daemon.signals import signals_taken
-from fairlane.daemon.sources import Sources, Spawn, in_thread
+from fairlane.daemon.source_job import Spawn, in_thread
+from fairlane.daemon.sources import Sources
 from fairlane.daemon.trouble import Trouble
 from fairlane.engine.context import Context
 from fairlane.engine.decisions import compact_if_due
@@ -187,8 +188,8 @@ class Daemon:
     def _done(self, options: RunOptions) -> bool:
         if options.once:
             return not self.attempts.busy
-        busy = self.attempts.busy or self.attempts.changed or self._dirty or self._sources.reading
-        if not options.until_idle or busy:
+        busy = self.attempts.busy or self.attempts.changed or self._dirty
+        if not options.until_idle or busy or self._sources.unfinished:
             self._idle_since = None
             return False
         if self.plan is None or self.plan.wake_at is None or self.plan.is_idle:

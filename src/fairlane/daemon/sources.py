@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
-from pathlib import Path
 from threading import Event as Signal
-from threading import Thread, get_native_id
 
-from fairlane.clock import Clock, Waitable, Waker
+from fairlane.clock import Waitable, Waker
+from fairlane.daemon.source_job import Result, SourceJob, Spawn, in_thread
 from fairlane.engine.context import Context
 from fairlane.file_watch import TreeWatch
 from fairlane.intake import atomic_write
@@ -26,7 +23,8 @@ from fairlane.service.sync.syncing import Configured
 
 #: A file is read when it has been left alone for so long, or written to for so long.
 QUIET_SECONDS, RESTLESS_SECONDS = 0.1, 1.0
-#: A slow source is read less often: it rests at least this many times as long as it took.
+#: A slow source is read, and followed again as there is room, less often: it rests at least this
+#: many times as long as it took.
 REST_TIMES = 10
 #: What was read while the source was written to is read again, but not for ever.
 DISCARDS_MAX = 3
@@ -36,59 +34,6 @@ GRACE_SECONDS, TELL_TIMES = 5.0, 20
 CLOSE_SECONDS, FAREWELL_SECONDS = 3.0, 30.0
 _READ, _TELL = "read", "tell"
 _NO_ROOM = syncing.Room(0, 0)
-
-
-#: What a source has, or what it was told.
-Result = Found | WrittenDocument
-#: Runs a function of a name; nobody waits for it.
-Spawn = Callable[[Callable[[], None], str], object]
-
-
-def in_thread(work: Callable[[], None], name: str) -> None:
-    """Run it in a thread that ends with the process."""
-    Thread(target=work, name=name, daemon=True).start()
-
-
-class SourceJob:
-    """Something to do with one source, in a thread that nobody has to wait for."""
-
-    def __init__(
-        self, what: str, work: Callable[[Signal], Result], waker: Waker, clock: Clock, spawn: Spawn
-    ) -> None:
-        self.what, self._work, self._waker, self._clock = what, work, waker, clock
-        self.result: Result | None = None
-        self.error: FairlaneError | None = None
-        self.began, self.seconds = clock.monotonic(), 0.0
-        self.done = False
-        self._halt = Signal()
-        self._thread = 0  # as the kernel numbers it
-        spawn(self._do, what)
-
-    def _do(self) -> None:
-        self._thread = get_native_id()
-        try:
-            self.result = self._work(self._halt)
-        except Exception as error:  # a source is somebody else's code too
-            self.error = syncing.explained(error)
-        self.seconds = self._clock.monotonic() - self.began
-        self.done = True
-        self._waker.set()
-
-    @property
-    def given_up(self) -> bool:
-        """Whether nobody waits for it any more."""
-        return self._halt.is_set()
-
-    def give_up(self) -> None:
-        """Want no answer: end the programs of its thread, with all that they started."""
-        self._halt.set()
-        with suppress(OSError):
-            text = Path(f"/proc/self/task/{self._thread}/children").read_text(encoding="ascii")
-            for pid in map(int, text.split()):
-                with suppress(ProcessLookupError):
-                    group = os.getpgid(pid)
-                    ours = group == os.getpgid(0)
-                    os.kill(pid, signal.SIGKILL) if ours else os.killpg(group, signal.SIGKILL)
 
 
 @dataclass(slots=True)
@@ -104,6 +49,7 @@ class SourceState:
     settled: Found | None = None  # what it had when all of it was followed
     deferred: Found | None = None  # what it had when the queue had no room for all of it
     room: syncing.Room | None = None  # that was left then
+    follow_at: float = 0.0  # what is deferred does not enter before
     followed: int = 0  # its place among all follows: who waits longest for room is next
     job: SourceJob | None = None
     news: set[str] | None = field(default_factory=set)  # tasks to tell of; None: look at all
@@ -156,6 +102,11 @@ class Sources:
         """Whether a first answer is still waited for."""
         return any(state.due < inf or state.reading for state in self._states)
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether an answer is waited for, or something that was deferred can enter."""
+        return self.reading or any(map(self._has_room, self._states))
+
     def begin(self) -> None:
         """Ask all of them; their answers come by `look`."""
         if not self._states:
@@ -202,11 +153,13 @@ class Sources:
 
     def due_in(self) -> float:
         """Seconds until something is due."""
-        times = [inf]
+        now, times = self._clock.monotonic(), [inf]
         for state in self._states:
+            if state.deferred is not None and state.follow_at > now:
+                times.append(state.follow_at)
             if state.job is None:
                 times += [state.due, state.retry_at, state.tell_due if state.must_tell else inf]
-        return max(0.0, min(times) - self._clock.monotonic())
+        return max(0.0, min(times) - now)
 
     def close(self, hurry: bool = True) -> None:
         """Tell what is still to be told, for a while; then end whatever is under way."""
@@ -323,9 +276,14 @@ class Sources:
         changed = False
         for state in sorted(self._states, key=lambda state: state.followed):
             fresh = state.touched_at is None and not state.reading
-            if state.deferred is not None and fresh and self._room() not in (state.room, _NO_ROOM):
+            rested = self._clock.monotonic() >= state.follow_at
+            if state.deferred is not None and fresh and rested and self._has_room(state):
                 changed |= self._follow(state, state.deferred)
         return changed
+
+    def _has_room(self, state: SourceState) -> bool:
+        """Whether more of what it had may enter than when it was followed last."""
+        return state.deferred is not None and self._room() not in (state.room, _NO_ROOM)
 
     def _room(self) -> syncing.Room:
         with suppress(FairlaneError):  # a busy store, or a broken policy: look again later
@@ -333,6 +291,7 @@ class Sources:
         return _NO_ROOM
 
     def _follow(self, state: SourceState, content: Found) -> bool:
+        began = self._clock.monotonic()
         state.followed = 1 + max(each.followed for each in self._states)
         try:
             row = syncing.follow(self._context, state.source, content)
@@ -340,6 +299,8 @@ class Sources:
             self._failed(state, syncing.explained(error))
             return False
         state.deferred, state.room = (content, self._room()) if row["deferred"] else (None, None)
+        now = self._clock.monotonic()
+        state.follow_at = now + min((now - began) * REST_TIMES, state.every)
         odd = row["conflicts"] or row["skipped"] or row["deferred"]
         expires_in = syncing.next_expiry(self._context, content)
         state.settled = None if odd or expires_in < inf else content

@@ -154,6 +154,29 @@ def test_what_is_deferred_comes_in_as_there_is_room(
     )
 
 
+def test_what_is_deferred_rests_between_two_looks_and_is_not_forgotten(
+    keep: Callable[..., Keeper], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "REST_TIMES", 10**9)  # at most as long as `every`
+    file = tmp_path / "tasks.jsonl"
+    file.write_text("".join(json.dumps(LINE | {"id": name}) + "\n" for name in "abcd"))
+    keeper = keep(type="jsonl", path=str(file), every="1h")
+    keeper.office.policy("caps.all = 1\nbackpressure.soft = 1\nbackpressure.hard = 2\n")
+    keeper.sources.begin()
+    keeper.until(lambda: keeper.ids() == ["a", "b", "c"])
+    assert not keeper.sources.unfinished  # there is no room
+    (lease,) = keeper.office.lease()
+    keeper.office.finish(lease["lease"])
+    applied = keeper.applied
+    keeper.turn()
+    assert keeper.applied == applied
+    assert keeper.sources.unfinished
+    assert 0 < keeper.sources.due_in() <= 3600
+    keeper.sources._states[0].follow_at = 0.0
+    keeper.until(partial(comes, keeper, "d"))
+    assert not keeper.sources.unfinished
+
+
 def test_sources_take_turns_when_there_is_room_for_one(tmp_path: Path) -> None:
     rules: list[dict[str, Any]] = []
     for name in "ab":
