@@ -176,10 +176,39 @@ def test_in_direct_mode_what_is_imported_starts_at_once(home, tmp_path):
     file = tmp_path / "tasks.jsonl"
     file.write_text('{"id": "x", "command": ["true"]}\n')
     home.policy("balanced", "capacity.mode=direct")
-    home.ask("import", "jsonl", file, "--dry-run")
+    [note] = home.ask("import", "jsonl", file, "--dry-run")["notes"]
+    assert "what is ready would start at once" in note
     assert home.tasks() == {}
-    home.ask("import", "jsonl", file)
+    [note] = home.ask("import", "jsonl", file)["notes"]
+    assert "what is ready starts at once" in note
     assert home.task("x")["attempts"] == 1
+
+
+def test_an_item_with_another_projects_prefix_comes_in_by_force_and_can_be_changed(home, tmp_path):
+    home.ask("project", "add", "web", "--prefix", "web-")
+    home.ask("project", "add", "api")
+    file = tmp_path / "tasks.jsonl"
+    file.write_text('{"id": "web-1", "title": "T", "project": "api"}\n')
+    [left] = home.ask("import", "jsonl", file)["skipped"]
+    assert left["reason"].endswith("it cannot be added to api; --force imports it")
+    home.ask("import", "jsonl", file, "--force")
+    home.ask("edit", "web-1", "--priority", "5")
+    file.write_text('{"id": "web-1", "title": "Other", "project": "api"}\n')
+    document = home.ask("import", "jsonl", file)
+    assert document["changed"] == [{"id": "web-1", "fields": ["title"]}]
+    task = home.task("web-1")
+    assert (task["project"], task["priority"], task["title"]) == ("api", 5, "Other")
+    home.ask("project", "add", "docs")
+    assert home.error("edit", "web-1", "--project", "docs")["code"] == "foreign_prefix"
+
+
+def test_broken_records_and_boxes_without_an_id_are_named_with_their_line(home, tmp_path):
+    file = tmp_path / "tasks.md"
+    lines = ("## Phase 1: Setup", "- [ ] T001 Set up", "- [ ]T002 Run", "- [ ] Tell the team")
+    file.write_text("\n".join(lines))
+    shown = " ".join(home.run("import", "spec-kit", file).out.split())
+    assert f"left out: - [ ]T002 Run, {file}:3 (not of the form" in shown
+    assert f"left out: - [ ] Tell the team, {file}:4 (it has no id" in shown
 
 
 def test_many_processes_import_the_same_once(tmp_path):

@@ -208,6 +208,7 @@ def test_the_file_follows_pulled_work_without_a_daemon(tmp_path: Path) -> None:
     second = json.loads(file.read_text())["entries"][1]
     assert (second["status"], second["attempts"]) == ("ready", 1)
     assert "nextEligibleAt" in second
+    assert ask("sync")["sources"][0]["conflicts"] == []  # what was written here is no news
     ask("retry", "q-2")
     lease = ask("lease", "--worker", "w")["leases"][0]["lease"]
     ask("release", lease, "--failed", "--reason", "exit 1")

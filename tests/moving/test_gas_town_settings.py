@@ -205,6 +205,7 @@ def test_a_clone_outside_the_town_is_not_taken_through_a_link(town: Town, tmp_pa
             "prefix 'x-' belongs",
         ),
         ({"a": [1]}, "rigs.a: not a table of keys"),
+        ({"a b": {}}, "rigs.json: rigs: not a project name: 'a b'"),
     ],
 )
 def test_bad_rigs_change_nothing(town: Town, rigs: object, message: str) -> None:

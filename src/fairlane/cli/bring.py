@@ -256,8 +256,11 @@ def _where_to(rows: list[ImportedDocument]) -> list[str]:
 
 
 def _name(row: ReasonDocument | SkippedDocument) -> str:
-    """The id; of a record that has none, the place."""
-    return str(row.get("where") or "?") if row["id"] == "?" else row["id"]
+    """The id; the place too where the record is broken, or has words in the place of an id."""
+    name, where = row["id"].strip(), str(row.get("where") or "")
+    if name in ("?", where):
+        return where or "?"
+    return f"{name}, {where}" if where and (row.get("broken") or " " in name) else name
 
 
 def _line(heading: str, name: str, reason: str) -> str:
@@ -360,7 +363,7 @@ def _brought(document: ConvertAnswer) -> list[str]:
     lines = []
     for project in document["projects"]:
         values = [f"{key} {_value(value)}" for key, value in project.items() if key != "name"]
-        lead = safe(f"project {project['name']}: ")
+        lead = safe(f"project {project['name']}{': ' if values else ''}")
         lines.append(wrapped(safe(", ".join(values)), 4, lead))
     lines += [safe(f"pause {pause['scope']}: {pause['reason']}") for pause in document["pauses"]]
     return lines

@@ -264,7 +264,7 @@ def edited(
         probe |= {"parent": task.parent} if task.parent else {}
     probe |= {"vars": values.get("vars", task.vars)}
     changed: Values = {**empty, **values}
-    whole = router.complete(cast("TaskValues", probe | _runner(task, changed)))
+    whole = router.complete(cast("TaskValues", probe | _runner(task, changed)), named=moves)
     if "artifacts_missing" in whole:
         changed["artifacts_missing"] = whole["artifacts_missing"]
     if {"agent", "pool", "command"} & changed.keys():

@@ -17,6 +17,7 @@ class ReasonDocument(TypedDict):
 
 class SkippedDocument(ReasonDocument):
     where: str
+    broken: NotRequired[bool]  # the record is wrong; nobody chose to leave it out
 
 
 class ImportedDocument(TypedDict):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fairlane.model.documents.sources import ImportAnswer
-from fairlane.model.errors import TryLater, listed
+from fairlane.intake.sources.base import LeftOut
+from fairlane.model.documents.sources import ImportAnswer, SkippedDocument
+from fairlane.model.errors import FairlaneError, TryLater, listed
 from fairlane.model.names import SCHEMA
+from fairlane.policy.policy import Policy
 
 #: Most names in one note.
 NAMED_MAX = 10
@@ -42,6 +44,27 @@ def note_unknown_agents(answer: ImportAnswer, words: Mapping[str, str]) -> None:
         tasks.setdefault(word, []).append(task)
     for word, names in tasks.items():
         answer["notes"].append(f"{listed(names, NAMED_MAX)}: {word}")
+
+
+def note_direct(answer: ImportAnswer, policy: Policy, dry_run: bool) -> None:
+    """A whole list of work at once may be more than people want, and it costs."""
+    if answer["created"] and policy.capacity.mode == "direct":
+        starts = "would start" if dry_run else "starts"
+        answer["notes"].append(
+            f"In direct mode what is ready {starts} at once, unless paused: `fairlane pause`."
+        )
+
+
+def why_not(error: FairlaneError) -> str:
+    """Why an item does not come in, with the option that brings it in if there is one."""
+    forced = error.error_code == "foreign_prefix"
+    return f"{error.message}; --force imports it" if forced else error.message
+
+
+def skipped(item: LeftOut) -> SkippedDocument:
+    """An item that is left out; a broken one is marked."""
+    row: SkippedDocument = {"id": item.id, "reason": item.reason, "where": item.where}
+    return {**row, "broken": True} if item.bad else row
 
 
 def refuse_deferred(answer: ImportAnswer) -> None:

@@ -71,6 +71,7 @@ def apply(
         document = turn.carry_out()
         if not options.sync:
             answer.refuse_deferred(document)
+        answer.note_direct(document, context.policy(), options.dry_run)
         if options.dry_run:
             document["dry_run"], document["import"] = True, None
             raise RollBack
@@ -175,7 +176,7 @@ class _Turn(Intake):
             except NotFound as error:
                 self.skip(item, f"{error.message}. {error.hint}".rstrip())
             except FairlaneError as error:
-                self.skip(item, error.message)
+                self.skip(item, answer.why_not(error))
         return drafts
 
     def _followers(self, chosen: list[Item]) -> dict[str, Draft]:
@@ -326,7 +327,7 @@ class _Turn(Intake):
 
     def _leave(self, draft: Draft, entry: mapping.Entry, task: Task) -> None:
         """What has started, or is over, stays as it is."""
-        said = ", ".join(mapping.changes(entry["fields"], draft.values))
+        said = ", ".join(mapping.late_changes(entry["fields"], draft.values))
         if said and task.attempts:
             reason = f"{said} changed in {self.source}, but it has started (it is {task.status})"
             self._clash(task.id, reason)
@@ -375,23 +376,23 @@ class _Turn(Intake):
 
     def _finish(self, created: list[str]) -> sources.ImportAnswer:
         """Number, remember and log the import, unless it changed nothing."""
-        answer = self.answer
+        document = self.answer
         if created and not self.options.sync:
             items = {task: item for item, task in self.names.items()}
             made = {items[task]: task for task in created}
-            answer["import"] = mapping.keep_import(self.tx, self.source, self.where, self.key, made)
-        if created or answer["changed"] or answer["canceled"] or answer["restarted"]:
+            document["import"] = mapping.keep_import(
+                self.tx, self.source, self.where, self.key, made
+            )
+        if created or document["changed"] or document["canceled"] or document["restarted"]:
             self.task_changes.note(
                 "imported",
                 source=self.source,
                 path=self.where.name,
-                created=len(answer["created"]),
-                changed=len(answer["changed"]),
-                canceled=len(answer["canceled"]),
+                created=len(document["created"]),
+                changed=len(document["changed"]),
+                canceled=len(document["canceled"]),
             )
         self.task_changes.close()
         mapping.remember(self.tx, self.key, self.entries)
-        answer["skipped"] = [
-            {"id": item.id, "reason": item.reason, "where": item.where} for item in self.skipped
-        ]
-        return answer
+        document["skipped"] = [answer.skipped(item) for item in self.skipped]
+        return document

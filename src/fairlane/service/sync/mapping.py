@@ -120,6 +120,14 @@ def changes(before: Mapping[str, str], values: Mapping[str, object]) -> Iterator
     yield from (name for name in {**before, **now} if before.get(name) != now.get(name))
 
 
+def late_changes(before: Mapping[str, str], values: Mapping[str, object]) -> Iterator[str]:
+    """Those that are news for a task that has started.
+
+    When it may start is none: a write-back puts the backoff of the task there.
+    """
+    yield from (name for name in changes(before, values) if name != "not_before")
+
+
 def merge(
     task: Task, before: Mapping[str, str], values: Mapping[str, object], router: Router
 ) -> Merge:

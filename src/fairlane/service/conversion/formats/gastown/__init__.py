@@ -75,7 +75,8 @@ def _direct(converted: Converted, called: str) -> None:
     converted.called["worker.slots"] = "so that nothing waits for a slot"
     converted.note(
         "Without a positive max_polecats a sling starts at once. Here that is "
-        'capacity.mode = "direct" without a cap; a cap of 0 would let nothing start.'
+        'capacity.mode = "direct" without a cap; a cap of 0 would let nothing start. '
+        "`fairlane import` starts what it brings in, so name the beads, or pause first."
     )
 
 

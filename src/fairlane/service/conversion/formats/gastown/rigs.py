@@ -43,7 +43,7 @@ def convert(file: Path, town: Path, converted: Converted) -> None:
         beads = table(rig.get("beads") or {}, f"{file}: rigs.{name}.beads")
         unknown |= dict.fromkeys(f"*.{key}" for key in rig if key not in _KNOWN)
         unknown |= dict.fromkeys(f"*.beads.{key}" for key in beads if key not in _KNOWN_OF_BEADS)
-        folder = town / check_name("project", name)
+        folder = town / _project_name(name, file)
         prefix = str(beads.get("prefix") or _own_prefix(folder)).rstrip("-")
         if f"{prefix}-" == TOWN_PREFIX:
             converted.note(
@@ -75,6 +75,13 @@ def _note(converted: Converted, bare: list[str], cloneless: list[str]) -> None:
             f"No clone was found in the town: {listed(cloneless, NAMED_MAX)}. "
             "`fairlane project set RIG --repo PATH` gives a project the clone to work in."
         )
+
+
+def _project_name(name: str, file: Path) -> str:
+    try:
+        return check_name("project", name)
+    except Invalid as error:
+        raise error.within(f"{file}: rigs") from None
 
 
 def _own_prefix(folder: Path) -> str:
