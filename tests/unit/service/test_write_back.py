@@ -211,3 +211,10 @@ def test_a_queue_file_hears_of_leases_failures_and_backoff(
     assert (after["status"], after["attempts"]) == ("ready", 1)
     assert after["nextEligibleAt"].startswith("2026-01-30T12:0")
     assert "leaseId" not in after
+
+
+def test_one_card_that_cannot_be_written_does_not_hide_the_others(farm: Farm) -> None:
+    (farm.folder / "b.md").chmod(0o444)
+    found = write_back.tell(farm.office.context, "cards", farm.where, None)
+    assert (found["written"], [row["id"] for row in found["failed"]]) == (["a"], ["b"])
+    assert farm.status("a") == "queued"

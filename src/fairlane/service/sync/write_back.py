@@ -188,7 +188,8 @@ class _Teller:
     def _one_by_one(self, news: list[WriteBack]) -> Iterator[WriteBack]:
         for item in news:
             try:
-                self.written += self._asked([item])
+                self._asked([item])
+                self.written.append(item.id)  # the batch before may have written it already
                 yield item
             except TryLater:
                 raise

@@ -30,8 +30,9 @@ def convert(path: Path) -> Converted:
         "nothing."
     )
     converted.note(
-        "Cards come in with `fairlane import cards PATH`; `--write-back` keeps their status, "
-        "`--force` takes those too that Agency left queued or running."
+        "Cards come in with `fairlane import cards PATH`; `--force` takes those too that Agency "
+        "left queued or running. `--write-back` writes their status once; a source with "
+        "`write_back = true` in fairlane.toml keeps it up to date."
     )
     return converted
 
