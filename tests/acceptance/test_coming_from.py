@@ -182,3 +182,10 @@ def test_what_is_not_known_is_named(home, tmp_path):
     assert error["hint"] == "Did you mean 'cool-workflow'?"
     error = home.error("convert", "loopr", tmp_path / "gone.yml", code=2)
     assert error["message"] == f"{tmp_path / 'gone.yml'}: there is no such file"
+
+
+def test_a_rig_of_which_nothing_is_known_is_shown_too(home, tmp_path):
+    (tmp_path / "mayor").mkdir()
+    (tmp_path / "mayor" / "rigs.json").write_text('{"rigs": {"web": {"beads": null}}}')
+    shown = home.run("convert", "gastown", tmp_path)
+    assert "project web: no values of its own\n" in shown.out

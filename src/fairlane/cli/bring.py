@@ -363,8 +363,8 @@ def _brought(document: ConvertAnswer) -> list[str]:
     lines = []
     for project in document["projects"]:
         values = [f"{key} {_value(value)}" for key, value in project.items() if key != "name"]
-        lead = safe(f"project {project['name']}{': ' if values else ''}")
-        lines.append(wrapped(safe(", ".join(values)), 4, lead))
+        said = ", ".join(values) or "no values of its own"
+        lines.append(wrapped(safe(said), 4, safe(f"project {project['name']}: ")))
     lines += [safe(f"pause {pause['scope']}: {pause['reason']}") for pause in document["pauses"]]
     return lines
 
