@@ -137,6 +137,17 @@ def test_status_summary_and_stats(shop):
     assert said(shop, "stats") == text("stats")
 
 
+def test_many_paused_tasks_share_a_line_of_the_status(shop):
+    for at in range(3):
+        said(shop, "add", "x", "--id", f"p{at}")
+        said(shop, "pause", f"task:p{at}")
+    assert said(shop, "status").count(" is paused by ") == 3
+    said(shop, "pause", "task:login")
+    text = " ".join(said(shop, "status").split())
+    assert "4 tasks are paused: login, p0, p1 and 1 more (fairlane list --held-by paused)" in text
+    assert " is paused by " not in text
+
+
 def test_projects_groups_pools_workers(shop):
     said(shop, "add", "x", "--group", "release")
     said(shop, "lease", "--worker", "box1", "--label", "gpu")

@@ -25,6 +25,7 @@ from fairlane.model.instant import parse_instant
 
 if TYPE_CHECKING:
     from fairlane.model.documents.admin import BudgetDocument, PoolDocument
+    from fairlane.model.documents.parts import PauseDocument
     from fairlane.model.documents.reports import RunningDocument, StatusAnswer
     from fairlane.model.instant import Instant
 
@@ -49,6 +50,7 @@ def command(call: Call) -> None:
 
 
 _BAR = 20
+_PAUSED_TASKS_MAX = 3
 _NOTE_MAX = 40
 
 
@@ -75,12 +77,24 @@ def _head(document: StatusAnswer, now: Instant) -> str:
         lines[0] += ", " + paint(f"{parked} parked", "red")
     if room["mode"] != "deferred":
         lines[0] += f" ({room['mode']} mode)"
-    for pause in document["paused"]:
+    lines += [paint(wrapped(safe(text), 0), "yellow") for text in _pauses(document["paused"], now)]
+    return "\n".join(lines)
+
+
+def _pauses(pauses: list[PauseDocument], now: Instant) -> list[str]:
+    """A sentence for each pause; many tasks that are paused by themselves share one."""
+    tasks = [pause["scope"][5:] for pause in pauses if pause["scope"].startswith("task:")]
+    many = len(tasks) > _PAUSED_TASKS_MAX
+    lines = []
+    for pause in pauses:
         since = until_text(parse_instant(pause["since"]), now)
         why = f": {pause['reason']}" if pause["reason"] else ""
-        text = f"{scope_text(pause['scope'])} is paused by {pause['by']} {since}{why}"
-        lines.append(paint(wrapped(safe(text), 0), "yellow"))
-    return "\n".join(lines)
+        if not (many and pause["scope"].startswith("task:")):
+            lines.append(f"{scope_text(pause['scope'])} is paused by {pause['by']} {since}{why}")
+    if many:
+        names = listed(tasks[:_PAUSED_TASKS_MAX], len(tasks))
+        lines.append(f"{len(tasks)} tasks are paused: {names} (fairlane list --held-by paused)")
+    return lines
 
 
 def _running(rows: list[RunningDocument], now: Instant) -> str:
