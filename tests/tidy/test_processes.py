@@ -20,7 +20,7 @@ INSIDE = (
 EXCEPTIONS = {
     "src/fairlane/cli/work/daemon.py": "waits for the daemon that it starts, and signals it",
     "src/fairlane/cli/work/serve.py": "the server names itself in server.json",
-    "src/fairlane/daemon/sources.py": "ends the programs of a source that takes too long",
+    "src/fairlane/daemon/source_job.py": "ends the programs of a source that takes too long",
     "src/fairlane/intake/files.py": "ends a program of a source that takes too long",
     "src/fairlane/runtime/lock.py": "the daemon names itself in daemon.json",
     "src/fairlane/service/home/doctor.py": "names the daemon that holds the lock",

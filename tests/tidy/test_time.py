@@ -24,7 +24,7 @@ ALLOWED = {
     "src/fairlane/http/guard.py": "waits in the event loop",
     "src/fairlane/http/metrics.py": "waits in the event loop",
     "src/fairlane/cli/work/mcp.py": "waits in the event loop",
-    "src/fairlane/daemon/sources.py": "a flag that another thread looks at; nobody waits for it",
+    "src/fairlane/daemon/source_job.py": "a flag that another thread looks at; nobody waits for it",
     "src/fairlane/testing/stores/transactions.py": "cases with two threads",
 }
 MODULES = ("time", "sched", "select", "selectors")

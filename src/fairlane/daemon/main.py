@@ -134,8 +134,7 @@ class Daemon:
 
     def _follow_changes(self) -> None:
         """A source has news, another process wrote, or the policy file changed."""
-        if self._sources.look():
-            self._dirty = True
+        self._dirty |= self._sources.look()
         stamp = self.context.store.stamp()
         if stamp != self._stamp:
             self._dirty = True

@@ -18,6 +18,8 @@ from fairlane.service.sync import syncing
 
 #: What a source has, or what it was told.
 Result = Found | WrittenDocument
+#: Gives it; it is told how to ask whether nobody waits any more.
+Work = Callable[[Callable[[], bool]], Result]
 #: Runs a function of a name; nobody waits for it.
 Spawn = Callable[[Callable[[], None], str], object]
 
@@ -30,9 +32,7 @@ def in_thread(work: Callable[[], None], name: str) -> None:
 class SourceJob:
     """Something to do with one source, in a thread that nobody has to wait for."""
 
-    def __init__(
-        self, what: str, work: Callable[[Signal], Result], waker: Waker, clock: Clock, spawn: Spawn
-    ) -> None:
+    def __init__(self, what: str, work: Work, waker: Waker, clock: Clock, spawn: Spawn) -> None:
         self.what, self._work, self._waker, self._clock = what, work, waker, clock
         self.result: Result | None = None
         self.error: FairlaneError | None = None
@@ -45,7 +45,7 @@ class SourceJob:
     def _do(self) -> None:
         self._thread = get_native_id()
         try:
-            self.result = self._work(self._halt)
+            self.result = self._work(self._halt.is_set)
         except Exception as error:  # a source is somebody else's code too
             self.error = syncing.explained(error)
         self.seconds = self._clock.monotonic() - self.began

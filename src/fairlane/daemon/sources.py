@@ -7,10 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
-from threading import Event as Signal
 
 from fairlane.clock import Waitable, Waker
-from fairlane.daemon.source_job import Result, SourceJob, Spawn, in_thread
+from fairlane.daemon.source_job import SourceJob, Spawn, Work, in_thread
 from fairlane.engine.context import Context
 from fairlane.file_watch import TreeWatch
 from fairlane.intake import atomic_write
@@ -153,13 +152,11 @@ class Sources:
 
     def due_in(self) -> float:
         """Seconds until something is due."""
-        now, times = self._clock.monotonic(), [inf]
+        times = [inf]
         for state in self._states:
-            if state.deferred is not None and state.follow_at > now:
-                times.append(state.follow_at)
             if state.job is None:
                 times += [state.due, state.retry_at, state.tell_due if state.must_tell else inf]
-        return max(0.0, min(times) - now)
+        return max(0.0, min(times) - self._clock.monotonic())
 
     def close(self, hurry: bool = True) -> None:
         """Tell what is still to be told, for a while; then end whatever is under way."""
@@ -230,7 +227,7 @@ class Sources:
                 work = partial(_tell, self._context, state.source, tasks)
                 state.job = self._job(_TELL, work)
 
-    def _job(self, what: str, work: Callable[[Signal], Result]) -> SourceJob:
+    def _job(self, what: str, work: Work) -> SourceJob:
         return SourceJob(what, work, self._waker, self._clock, self._spawn)
 
     def _give_up_late(self, state: SourceState, job: SourceJob) -> None:
@@ -348,11 +345,11 @@ class Sources:
             self._say(f"warning: source {state.source.name} {text}")
 
 
-def _read(source: Configured, halt: Signal) -> Found:
+def _read(source: Configured, halted: Callable[[], bool]) -> Found:
     return syncing.ask(source)
 
 
 def _tell(
-    context: Context, source: Configured, tasks: set[str] | None, halt: Signal
+    context: Context, source: Configured, tasks: set[str] | None, halted: Callable[[], bool]
 ) -> WrittenDocument:
-    return write_back.tell(context, source.rule.type, source.where, tasks, halt.is_set)
+    return write_back.tell(context, source.rule.type, source.where, tasks, halted)

@@ -171,7 +171,6 @@ def test_what_is_deferred_rests_between_two_looks_and_is_not_forgotten(
     keeper.turn()
     assert keeper.applied == applied
     assert keeper.sources.unfinished
-    assert 0 < keeper.sources.due_in() <= 3600
     keeper.sources._states[0].follow_at = 0.0
     keeper.until(partial(comes, keeper, "d"))
     assert not keeper.sources.unfinished
