@@ -137,6 +137,13 @@ def test_status_summary_and_stats(shop):
     assert said(shop, "stats") == text("stats")
 
 
+def test_holders_are_named_although_their_ids_occur_in_the_sentence(shop):
+    for name in ("2", "a", "c"):
+        said(shop, "add", "x", "--id", name, "--project", "web")
+    assert "cap all is full: 2 of 2 in flight (by login, 2)" in said(shop, "plan")
+    assert "(by login, 2)" in said(shop, "why", "c")
+
+
 def test_many_paused_tasks_share_a_line_of_the_status(shop):
     for at in range(3):
         said(shop, "add", "x", "--id", f"p{at}")

@@ -204,6 +204,18 @@ def listed(ids: Sequence[str], total: int | None = None) -> str:
     return ", ".join(ids) + (f" and {rest} more" if rest > 0 else "")
 
 
+#: Holds whose sentence never names who holds; a short id may occur in it all the same.
+_NAMELESS = ("cap", "no_slot", "behind", "probe")
+
+
+def unsaid(code: str, reason: str, holders: Sequence[str]) -> list[str]:
+    """The holders that the sentence of a hold does not name."""
+    if code in _NAMELESS:
+        return list(holders)
+    words = set(re.findall(r"[\w.-]*\w", reason))
+    return [task for task in holders if task not in words]
+
+
 def ordinal(number: int) -> str:
     """`1st`, `2nd`, `13th`."""
     ends = {1: "st", 2: "nd", 3: "rd"}

@@ -12,6 +12,7 @@ from fairlane.cli.output import (
     relative,
     safe,
     table,
+    unsaid,
     until_text,
     wrapped,
 )
@@ -162,8 +163,8 @@ def _group(title: str, holds: list[Held], now: Instant, colour: str) -> str:
 
 def reason_text(hold: Hold, now: Instant) -> str:
     """The sentence of a hold, with the holders and the end where it does not name them."""
-    unsaid = [task for task in hold.holders if task not in hold.reason]
-    text = in_seconds(hold.reason) + (f" (by {listed(unsaid[:5], len(unsaid))})" if unsaid else "")
+    others = unsaid(hold.code, hold.reason, hold.holders)
+    text = in_seconds(hold.reason) + (f" (by {listed(others[:5], len(others))})" if others else "")
     if hold.until is None:
         return text
     said = show_instant(hold.until) in hold.reason

@@ -16,6 +16,7 @@ from fairlane.cli.output import (
     relative,
     safe,
     table,
+    unsaid,
     until_text,
     wrapped,
 )
@@ -271,8 +272,8 @@ def reason_of(row: TaskDocument, now: Instant, whole: bool = False) -> str:
 
 def hold_text(hold: HoldDocument, now: Instant, whole: bool = False) -> str:
     """The sentence of a hold, with its end; `whole`: with the holders that it does not name."""
-    unsaid = [task for task in hold["holders"] if whole and task not in hold["reason"]]
-    by = f" (by {listed(unsaid[:3], len(unsaid))})" if unsaid else ""
+    others = unsaid(hold["code"], hold["reason"], hold["holders"]) if whole else []
+    by = f" (by {listed(others[:3], len(others))})" if others else ""
     text = in_seconds(hold["reason"]) + by
     until = hold["until"]
     return text if until is None else f"{text}, {until_text(parse_instant(until), now)}"
