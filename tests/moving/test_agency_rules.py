@@ -129,3 +129,10 @@ def test_slots_of_the_settings_do_not_keep_a_raised_cap_from_working(tmp_path, s
 def test_a_limit_of_none_is_noted(tmp_path, name, file, text, key):
     answer = operation.show(name, str(made(tmp_path, file, text)))
     assert answer["notes"][0].startswith(f"{key} is 0, so nothing starts, as there.")
+
+
+def test_work_without_its_rules_leaves_the_rules_and_says_so(tmp_path):
+    file = made(tmp_path, "loops.jsonl", '{"id": "a", "prompt": "x"}')
+    answer = operation.show("loopr", str(file))
+    assert answer["policy"] == ""
+    assert "`fairlane policy use depth-first` takes loopr's defaults." in answer["notes"][-1]

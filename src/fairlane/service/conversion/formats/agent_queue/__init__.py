@@ -45,6 +45,11 @@ def convert(path: Path) -> Converted:
             _database(file, converted)
         else:
             _rules(base.read_yaml(file), converted)
+    if converted.preset is None:
+        converted.note(
+            "There is no config.yaml, so the rules in force stay. agent-queue's defaults: "
+            "`fairlane policy use fair-share`, then `fairlane policy set readiness.parent=none`."
+        )
     return converted
 
 

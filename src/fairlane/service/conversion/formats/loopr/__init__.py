@@ -80,6 +80,11 @@ def convert(path: Path) -> Converted:
             _rules(base.read_yaml(file), converted)
     if loops:
         _Loops(loops[0], converted).read()
+    if converted.preset is None:
+        converted.note(
+            "There is no loopr.yml, so the rules in force stay. `fairlane policy use depth-first` "
+            "takes loopr's defaults."
+        )
     return converted
 
 
