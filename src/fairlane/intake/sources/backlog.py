@@ -52,11 +52,11 @@ def write(where: Where, updates: Sequence[WriteBack]) -> list[str]:
         return []
     folder = backlog_folder.folder_of(where)
     board = _Board(folder.root, backlog_folder.config_of(folder.tasks))
-    paths = [file.path for file in folder.files if not file.completed]
+    files = [file.path for file in folder.files if not file.completed]
+    paths = backlog_folder.paths_of({update.id for update in updates}, files)
     written: list[str] = []
     for update in updates:
-        path = backlog_folder.path_of_task(paths, update.id)
-        if path is None:
+        if (path := paths.get(update.id)) is None:
             continue
         try:
             changed = atomic_write.change(path, partial(board.updated, update), folder.root)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -78,17 +78,26 @@ def id_in_name(path: Path) -> str:
     return path.stem.partition(" - ")[0]
 
 
-def path_of_task(paths: Sequence[Path], name: str) -> Path | None:
-    """The file of a task: the one that is called so, else the one that says so."""
-    likely = [path for path in paths if id_in_name(path).casefold() == name.casefold()]
-    for path in [*likely, *paths]:
-        try:
-            page = split(read_text(path, WHAT))
-            if page is not None and outline.line_of(page.fields(), "id") == name:
-                return path
-        except Invalid:  # it is broken: named when it is read
-            continue
-    return None
+def paths_of(tasks: Collection[str], paths: Sequence[Path]) -> dict[str, Path]:
+    """The file of each task: one that is called so, else one that says so."""
+    wanted = {name.casefold() for name in tasks}
+    likely = [path for path in paths if id_in_name(path).casefold() in wanted]
+    found: dict[str, Path] = {}
+    for path in (*likely, *paths):
+        if len(found) == len(tasks):
+            break
+        name = _id_in(path)
+        if name in tasks:
+            found.setdefault(name, path)
+    return found
+
+
+def _id_in(path: Path) -> str:
+    """The id that a task's file says; empty where it is broken, which is named when it is read."""
+    with suppress(Invalid):
+        page = split(read_text(path, WHAT))
+        return "" if page is None else outline.line_of(page.fields(), "id")
+    return ""
 
 
 def config_of(tasks: Path) -> dict[str, object]:
