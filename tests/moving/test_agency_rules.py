@@ -1,4 +1,4 @@
-"""Agency's `config.yaml`: every key of its rules, under any spelling, and what is refused."""
+"""Agency's `config.yaml`: every key of its rules, and what is refused."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ RETRY = {"base": "45s", "factor": 3, "cap": "10m", "jitter": 0.2, "max_attempts"
 @pytest.mark.parametrize(
     "text",
     [
-        "retryPolicy: {backoff: {base: 45, factor: 3, jitter: 0.2, cap: 10m}, maxRetries: 3}",
+        "retryPolicy: {base: 45, factor: 3, jitter: 0.2, cap: 10m, maxRetries: 3}",
         "retry: {base: 45, multiplier: 3, jitter: 0.2, cap: 600, maxRetries: 3}",
-        "retry: {baseSeconds: 45, factor: 3, jitter: 20%, capSeconds: 600, max: 3}",
+        "retry: {baseSeconds: 45, factor: 3, jitter: 20%, capSeconds: 600, max_retries: 3}",
         "retry: {baseMs: 45000, multiplier: 3, jitter: ±20%, maxDelay: 10m, maxAttempts: 4}",
-        "agents: {retry: {base_delay: 45s, factor: 3, jitter: 20, max_wait: 10 minutes, max: 3}}",
+        "agents: {retry: {base_delay: 45 s, factor: 3, jitter: 0.2, cap: 10 min, maxAttempts: 4}}",
     ],
 )
-def test_agency_retries_under_any_spelling(tmp_path, text):
+def test_agency_retries_in_either_case_and_any_unit(tmp_path, text):
     file = made(tmp_path, "config.yaml", text)
     policy = policy_of("agency", file)
     assert policy == Policy.preset(
@@ -75,7 +75,7 @@ def test_agency_the_documented_policy_is_the_preset(tmp_path):
     [
         ("staleLockTimeout: 90", "1m30s"),
         ("staleLockTimeout: 20m", "20m"),
-        ("locks: {staleLockTimeoutMinutes: 20}", "20m"),
+        ("staleLockTimeoutMinutes: 20", "20m"),
         ("agents: {stale_lock_timeout: 1h 30m}", "1h30m"),
     ],
 )
@@ -86,20 +86,22 @@ def test_agency_stale_locks(tmp_path, line, after):
 
 def test_agency_names_what_has_no_counterpart(tmp_path):
     text = (
-        "name: x\nretry: {base: 1s, hue: red, when: [x]}\nagents: {model: gpt, maxRuns: 1}\n"
-        "ui: {retry: {base: 3}}\n"
+        "name: x\nretry: {base: 1s, max: 3, hue: red, when: [x]}\n"
+        "agents: {model: gpt, maxRuns: 1}\nui: {retry: {base: 3}}\n"
     )
     document = operation.show("agency", str(made(tmp_path, "config.yaml", text)))
-    unknown = ["name", "retry.hue", "retry.when", "agents.model", "agents.maxRuns"]
+    unknown = ["name", "retry.max", "retry.hue", "retry.when", "agents.model", "agents.maxRuns"]
     assert document["unknown"] == [*unknown, "ui.retry.base"]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("retry: {base: soon}", "retry.base: not a length of time: 'soon'"),
+        ("retry: {base: soon}", "retry.base: not a duration: 'soon'"),
         ("retry: {jitter: lots}", "retry.jitter: not a share: 'lots'"),
-        ("retry: {max: 3, maxRetries: 4}", "retry.maxRetries and retry.max say the same"),
+        ("retry: {jitter: 10}", "retry.jitter: 10 is out of range"),
+        ("retry: {cap: 5 months}", "retry.cap: not a duration: '5 months'"),
+        ("retry: {maxRetries: 3, maxAttempts: 4}", "maxAttempts and retry.maxRetries say the same"),
         ("staleLockTimeout: [1]", "staleLockTimeout: not a number: [1]"),
     ],
 )

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from fairlane.model.errors import Invalid
-from fairlane.model.instant import MINUTE, SECOND, Micros, show_duration
+from fairlane.model.instant import MINUTE, SECOND, Micros, parse_duration, show_duration
 from fairlane.model.values import wrong
 from fairlane.service.conversion import base
 from fairlane.service.conversion.base import Converted, Keys, count, number
@@ -49,100 +48,19 @@ def _has_defaults(path: Path) -> bool:
 
 
 def _rules(converted: Converted, keys: Keys) -> None:
-    """Each key that is known under one of its spellings; two of them for one rule are refused."""
+    """Each key that is known; two of them for one rule are refused."""
     for key in keys.unknown():
-        rule = _rule(key)
-        if rule is None:
+        found = _rule(key)
+        if found is None:
             continue
-        value = keys.take(key, rule.read)
-        if value is not None and rule.ours in converted.policy:
-            also = converted.called[rule.ours]
+        rule, read = found
+        value = keys.take(key, read)
+        if value is not None and rule in converted.policy:
+            also = converted.called[rule]
             raise Invalid(f"{keys.origin}: {key} and {also} say the same", base.UNCHANGED)
-        converted.rule(rule.ours, value, key)
+        converted.rule(rule, value, key)
     converted.note_a_zero()
     converted.unknown += keys.unknown()
-
-
-class _Rule(NamedTuple):
-    ours: str
-    read: Callable[[object], object]
-
-
-#: Where a word of the retry policy, or of locks, may stand.
-_SECTIONS = ("agents", "queue", "scheduler", "locks")
-_RETRY_SECTIONS = ("retry", "backoff", "retrypolicy")
-_FLOW = re.compile(r"agents?\.perflow\.", re.IGNORECASE)
-#: What ends the name of a length -> its unit.
-_UNITS = {
-    "seconds": SECOND, "secs": SECOND, "sec": SECOND, "milliseconds": SECOND // 1000,
-    "millis": SECOND // 1000, "ms": SECOND // 1000, "minutes": MINUTE, "mins": MINUTE,
-}  # fmt: skip
-_BASE = ("base", "basedelay", "basebackoff", "initial", "initialdelay", "delay")
-_CAP = ("cap", "capdelay", "maxdelay", "maxbackoff", "maxwait", "maxinterval")
-_FACTOR = ("multiplier", "factor", "backoffmultiplier", "backofffactor")
-_JITTER = ("jitter", "jitterratio", "jitterfraction", "jitterpercent")
-_RETRIES = ("maxretries", "retries", "max", "limit")
-_STALE = ("stalelocktimeout", "stalelock")
-
-
-def _rule(key: str) -> _Rule | None:
-    """The rule that a key means, in whatever case and with or without its unit."""
-    if flow := _FLOW.match(key.replace("_", "")):
-        name = key.split(".", flow[0].count("."))[-1]
-        return _Rule(f"caps.kind:{name}", count)
-    plain = re.sub(r"[^a-z0-9.]", "", key.lower())
-    if plain in _NAMED:
-        return _Rule(_NAMED[plain], count)
-    *sections, word = plain.split(".")
-    if not {*sections} <= {*_SECTIONS, *_RETRY_SECTIONS}:
-        return None
-    return _retry(word) if {*sections} & {*_RETRY_SECTIONS} else _stale(word)
-
-
-_NAMED = {
-    "agents.maxconcurrent": "caps.all",
-    "queue.softlimit": "backpressure.soft",
-    "queue.hardlimit": "backpressure.hard",
-}
-
-
-def _retry(word: str) -> _Rule | None:
-    name, unit = _measured(word)
-    if word in _RETRIES:
-        return _Rule("retry.max_attempts", _retries)
-    if word == "maxattempts":
-        return _Rule("retry.max_attempts", count)
-    if name in _BASE:
-        return _Rule("retry.base", _length(unit))
-    if name in _CAP:
-        return _Rule("retry.cap", _length(unit))
-    if word in _FACTOR:
-        return _Rule("retry.factor", number)
-    return _Rule("retry.jitter", _fraction) if word in _JITTER else None
-
-
-def _stale(word: str) -> _Rule | None:
-    name, unit = _measured(word)
-    return _Rule("recovery.stale_after", _length(unit)) if name in _STALE else None
-
-
-def _measured(word: str) -> tuple[str, Micros]:
-    """A name without its unit, and the unit; seconds where it says none."""
-    for ending, unit in _UNITS.items():
-        if word.endswith(ending) and word != ending:
-            return word.removesuffix(ending), unit
-    return word, SECOND
-
-
-def _retries(value: object) -> int:
-    """Retries come after the first attempt."""
-    return count(value) + 1
-
-
-_WORDS = re.compile(
-    r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)?(?![a-z])"
-)
-_LENGTHS = {"s": SECOND, "m": MINUTE, "h": 60 * MINUTE}
 
 
 def _length(unit: Micros) -> Callable[[object], str]:
@@ -151,28 +69,63 @@ def _length(unit: Micros) -> Callable[[object], str]:
     def read(value: object) -> str:
         if not isinstance(value, str):
             return base.span(unit)(value)
-        text = value.strip().lower()
-        parts = _WORDS.findall(text)
-        if not parts or _WORDS.sub("", text).strip():
-            raise wrong("a length of time", value, 'Write it as "30s" or in seconds.')
-        total = sum(float(size) * _unit(word, unit) for size, word in parts)
-        return show_duration(round(total) // 1000 * 1000)
+        return show_duration(parse_duration(_WORDS.sub(r"\1", value.strip().lower())))
 
     return read
 
 
-def _unit(word: str, unit: Micros) -> Micros:
-    if word.startswith(("ms", "milli")):
-        return SECOND // 1000
-    return _LENGTHS[word[0]] if word else unit
+#: A unit in words; its first letter is how a duration is written here.
+_WORDS = re.compile(r"(?<=\d)\s*(s|m|h)(?:ec(?:ond)?s?|in(?:ute)?s?|ours?)?(?![a-z])\s*")
 
 
-def _fraction(value: object) -> float:
-    """A share of the wait: 0.1, `10%`, `±10%`, or 10 for percent."""
-    if isinstance(value, str):
-        share = re.fullmatch(r"(?:±|\+-|\+/-)?\s*(\d+(?:\.\d+)?)\s*(%?)", value.strip())
-        if share is None:
-            raise wrong("a share", value, 'Write it as 0.1 or "10%".')
-        return float(share[1]) / 100 if share[2] else _fraction(float(share[1]))
-    share_of = number(value)
-    return share_of / 100 if share_of > 1 else share_of
+def _share(value: object) -> float:
+    """A share of the wait: 0.1, `10%` or `±10%`."""
+    if not isinstance(value, str):
+        return number(value)
+    share = re.fullmatch(r"±?\s*(\d+(?:\.\d+)?)\s*%", value.strip())
+    if share is None:
+        raise wrong("a share", value, 'Write it as 0.1 or "10%".')
+    return float(share[1]) / 100
+
+
+def _retries(value: object) -> int:
+    """Retries come after the first attempt."""
+    return count(value) + 1
+
+
+#: What ends the name of a length -> its unit.
+_UNITS = {"": SECOND, "seconds": SECOND, "ms": SECOND // 1000, "minutes": MINUTE}
+#: Lengths, and everything else, by the key without case and underscores.
+_LENGTHS = {
+    "retry.base": "retry.base",
+    "retry.basedelay": "retry.base",
+    "retry.initialdelay": "retry.base",
+    "retry.cap": "retry.cap",
+    "retry.maxdelay": "retry.cap",
+    "stalelocktimeout": "recovery.stale_after",
+}
+_RULES: dict[str, tuple[str, Callable[[object], object]]] = {
+    "agents.maxconcurrent": ("caps.all", count),
+    "queue.softlimit": ("backpressure.soft", count),
+    "queue.hardlimit": ("backpressure.hard", count),
+    "retry.multiplier": ("retry.factor", number),
+    "retry.factor": ("retry.factor", number),
+    "retry.jitter": ("retry.jitter", _share),
+    "retry.maxretries": ("retry.max_attempts", _retries),
+    "retry.maxattempts": ("retry.max_attempts", count),
+    **{
+        key + ending: (rule, _length(unit))
+        for key, rule in _LENGTHS.items()
+        for ending, unit in _UNITS.items()
+    },
+}
+_FLOWS = "agents.perflow."
+
+
+def _rule(key: str) -> tuple[str, Callable[[object], object]] | None:
+    """The rule that a key means, in camel or snake case; `agents` and `queue` may hold any."""
+    plain = key.lower().replace("_", "").replace("retrypolicy.", "retry.")
+    if plain.startswith(_FLOWS):
+        return f"caps.kind:{key.split('.', 2)[2]}", count
+    inner = plain.removeprefix("agents.").removeprefix("queue.")
+    return _RULES.get(plain) or _RULES.get(inner)
