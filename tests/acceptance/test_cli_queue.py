@@ -66,6 +66,11 @@ def test_list_and_show(busy):
     assert whole["attempts"][0]["usd"] == 0.42
 
 
+def test_a_list_of_none_is_refused(busy):
+    refused = busy.run("list", "--limit", 0)
+    assert (refused.code, "--limit" in refused.err) == (2, True)
+
+
 def test_status(busy):
     document = busy.ask("status")
     assert set(document) >= {

@@ -147,7 +147,7 @@ def _resumed_text(document: ResumedAnswer, scope: str) -> str:
     else:
         text = safe(f"{scope_text(scope)} was not paused")
     still = [scope_text(pause["scope"]) for pause in document["paused"]]
-    return text + (safe(f"; still paused: {listed(still)}") if still else "")
+    return text + (safe(f"; still paused: {listed(still[:5], len(still))}") if still else "")
 
 
 @click.command("clear")

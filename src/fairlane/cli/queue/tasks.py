@@ -47,7 +47,7 @@ ROWS_SHOWN = 50
 @click.option("--status", multiple=True, metavar="S", help="Only with this status; repeat.")
 @click.option("--group", metavar="G", help="Only of this group.")
 @click.option("--held-by", metavar="HOLD", help="Only held by this gate or code: cap, needs, …")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most this many.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most this many.")
 @click.option("--after", type=click.IntRange(min=0), default=0, metavar="CURSOR", hidden=True)
 @takes_call
 def list_(

@@ -59,7 +59,8 @@ def list_tasks(
         page = page[:limit]
         hold_of = holds.of(page)
     rows = [documents.row(placed, hold_of.get(placed.task.id)) for placed in page]
-    return {"schema": SCHEMA, "tasks": rows, "cursor": page[-1].task.seq if more else None}
+    last = page[-1].task.seq if page else cursor
+    return {"schema": SCHEMA, "tasks": rows, "cursor": last if more else None}
 
 
 def show(context: Context, task: str) -> TaskAnswer:
