@@ -169,8 +169,8 @@ def _check_inside(folder: Path | None, path: str, project: Project) -> None:
             f"artifacts have no folder: project {project.name} has no repository",
             f"Name a parent, or set one: fairlane project set {project.name} --repo DIR.",
         )
-    target = (folder.resolve() / path).resolve()
-    if not target.is_relative_to(folder.resolve()):
+    target = _in_folder(folder, path)
+    if not target.is_relative_to(os.path.realpath(folder)):
         raise Invalid(f"artifact {path!r} leaves its folder through a link to {target}")
 
 
@@ -184,6 +184,11 @@ def artifact_exists(folder: Path | None, name: str) -> bool:
         return os.path.exists(name)  # noqa: PTH110 - false where it may not be looked at
     if folder is None:
         return False
-    root = folder.resolve()
-    path = (root / name).resolve()
-    return path.is_relative_to(root) and path.exists()
+    path = _in_folder(folder, name)
+    is_inside = path.is_relative_to(os.path.realpath(folder))
+    return is_inside and os.path.exists(path)  # noqa: PTH110 - false where it may not be looked at
+
+
+def _in_folder(folder: Path, name: str) -> Path:
+    """Where a path leads; a link that leads to itself is where it is, and does not exist."""
+    return Path(os.path.realpath(folder / name))

@@ -90,6 +90,13 @@ def test_a_link_does_not_lead_out(office, repo, tmp_path):
         office.add({"project": "web", "artifacts": ["link/secret"]})
 
 
+def test_a_link_to_itself_keeps_only_its_task_waiting(office, repo):
+    office.add({"id": "a", "project": "web", "artifacts": ["out"]}, {"id": "b", "project": "web"})
+    (repo / "out").symlink_to("out")
+    office.add({"id": "c", "project": "web", "artifacts": ["out"]})
+    assert [lease["task"] for lease in office.lease(limit=9)] == ["b"]
+
+
 def test_artifacts_without_a_folder_are_refused(office):
     with pytest.raises(Refused, match="project default has no repository") as refused:
         office.add({"artifacts": ["a"]})
