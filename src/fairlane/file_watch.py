@@ -77,7 +77,7 @@ class TreeWatch(_Inotify):
 
     def add(self, path: Path) -> bool:
         """Tell of changes of this file, or of anything in this folder; whether that can be had."""
-        real = path.resolve()
+        real = Path(os.path.realpath(path))  # also of a link to itself
         if not self._watch(real.parent, real.name, path):
             return False  # there is not even a folder for it
         for number, folder in enumerate(_folders(real)):

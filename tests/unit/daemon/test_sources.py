@@ -114,6 +114,20 @@ def test_a_program_that_hangs_is_ended_said_once_and_asked_again(
     assert keeper.said[1:] == [f"source jsonl sh -c {script} works again"]
 
 
+def test_a_link_to_itself_is_said_once_and_read_when_it_is_mended(
+    keep: Callable[..., Keeper], tmp_path: Path
+) -> None:
+    file = tmp_path / "tasks.jsonl"
+    file.symlink_to(file.name)
+    keeper = keep(type="jsonl", path=str(file), every="100ms")
+    keeper.sources.begin()
+    keeper.until(lambda: keeper.said)
+    assert "Too many levels of symbolic links" in keeper.said[0]
+    file.unlink()
+    file.write_text(json.dumps(LINE | {"id": "a"}))
+    keeper.until(lambda: keeper.ids() == ["a"])
+
+
 def test_what_has_nothing_new_is_not_followed_again(
     keep: Callable[..., Keeper], tmp_path: Path
 ) -> None:
