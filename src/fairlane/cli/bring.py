@@ -304,7 +304,8 @@ def convert(call: Call, format_: str, file: str, to_write: bool) -> None:
 
 def _converted_text(document: ConvertAnswer, written: bool) -> str:
     if written and not document["changed"]:
-        parts = ["nothing new: everything is as the files say"]
+        rest = " but what is left out" if document["skipped"] else ""
+        parts = [f"nothing new: everything{rest} is as the files say"]
         return "\n\n".join([*parts, *_left_out(document)])
     parts = _written(document) if written else _would_write(document)
     parts += _left_out(document)
