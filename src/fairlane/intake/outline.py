@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeVar
 
 from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing
 from fairlane.model.errors import Invalid
-from fairlane.model.values import wrong
+from fairlane.model.values import LIST_MAX, wrong
 
 _Row = TypeVar("_Row")
 #: What separates its own text from what else it is told.
@@ -23,6 +24,8 @@ CONTEXT_SAID = "---\nFor context only: the task above is a part of"
 CONTEXT_MAX, PARTS_MAX = 4_000, 50
 #: How many wholes are told, and how many there can be one in another.
 WHOLES_MAX, DEPTH_MAX = 3, 50
+#: A task with more needs is refused, so that no more of them are looked at.
+NEEDS_READ = LIST_MAX + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Outline:
     last: bool = False  # an entry with parts is an item too, after its parts
     _known: dict[str, Entry] = field(default_factory=dict)
     _under: dict[str, list[Entry]] = field(default_factory=dict)
+    _collections: dict[str, bool] = field(default_factory=dict)  # those that were asked for
 
     def __post_init__(self) -> None:
         self._known = {entry.id: entry for entry in self.entries}
@@ -77,16 +81,16 @@ class Outline:
         blocked = [part.blocked for part in (entry, *above) if part.blocked]
         for name in self._needed(entry, above):
             if name in self._known:
-                needs |= dict.fromkeys(self._members(self._known[name]))
+                needs |= dict.fromkeys(islice(self._members(self._known[name]), NEEDS_READ))
             else:
                 blocked.append(f"needs {name}, which is not there")
         for part in self._under.get(entry.id, ()):
-            needs |= dict.fromkeys(self._members(part))
+            needs |= dict.fromkeys(islice(self._members(part), NEEDS_READ))
         record = dict(entry.record)
         if "prompt" in record:
             record["prompt"] = self._prompt(entry, above)
         return Item(
-            entry.id, record, entry.standing, tuple(needs), "; ".join(blocked),
+            entry.id, record, entry.standing, tuple(islice(needs, NEEDS_READ)), "; ".join(blocked),
             self._group(entry), entry.why, entry.where, entry.again,
         )  # fmt: skip
 
@@ -126,6 +130,11 @@ class Outline:
         return ancestors
 
     def _is_collection(self, entry: Entry) -> bool:
+        if entry.id not in self._collections:
+            self._collections[entry.id] = self._has_open_parts(entry)
+        return self._collections[entry.id]
+
+    def _has_open_parts(self, entry: Entry) -> bool:
         parts = self._under.get(entry.id, ())
         if self.last and parts and entry.standing is not Standing.CLOSED:
             return True

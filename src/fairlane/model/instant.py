@@ -26,6 +26,8 @@ WRITE_DURATION = "Write it as 30s, 5m, 1h30m or 7d."
 WRITE_INSTANT = "Write it as 2026-01-30T12:00:00Z."
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: The calendar: the years 1 to 9999.
+_FIRST, _LAST = -62_135_596_800 * SECOND, 253_402_300_800 * SECOND - 1
 _UNITS = {"ms": 1_000, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 _PART = re.compile(r"(\d+)(ms|s|m|h|d|w)")
 _DURATION = re.compile(r"(?:\d{1,18}(?:ms|s|m|h|d|w))+")
@@ -41,6 +43,13 @@ def instant(when: datetime | Instant) -> Instant:
         shown = when.isoformat()
         raise Invalid(f"time without a zone: {shown}", "Add a zone, such as +00:00 or Z.")
     return (when - _EPOCH) // timedelta(microseconds=1)
+
+
+def checked_instant(when: Instant) -> Instant:
+    """The same, unless no calendar has it."""
+    if not _FIRST <= when <= _LAST:
+        raise Invalid(f"not a time of the calendar: {when!r:.62}", WRITE_INSTANT)
+    return when
 
 
 def to_instants(thing: object, *names: str) -> None:
@@ -59,7 +68,7 @@ def to_datetime(when: Instant) -> datetime:
 def parse_instant(text: str) -> Instant:
     """An RFC 3339 time; one without a zone is refused: two machines would read it differently."""
     try:
-        return instant(datetime.fromisoformat(text))
+        return checked_instant(instant(datetime.fromisoformat(text)))
     except ValueError as error:
         raise Invalid(f"not a time: {text!r:.62}", WRITE_INSTANT) from error
 

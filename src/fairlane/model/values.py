@@ -20,6 +20,7 @@ from fairlane.model.instant import (
     WRITE_INSTANT,
     Instant,
     Micros,
+    checked_instant,
     instant,
     parse_duration,
     parse_instant,
@@ -355,7 +356,7 @@ def moment(value: object) -> Instant:
     if isinstance(value, str):
         return parse_instant(value)
     if isinstance(value, datetime) or type(value) is int:
-        return instant(value)
+        return checked_instant(instant(value))
     raise wrong("a time", value, WRITE_INSTANT)
 
 

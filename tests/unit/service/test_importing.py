@@ -417,3 +417,12 @@ def test_agent_and_pool_follow_what_the_source_says(office):
         bring(office, item("a", **said))
         found.append((task(office, "a").agent, task(office, "a").pool))
     assert found == [("claude", "anthropic"), ("codex", "openai"), ("claude", "anthropic")]
+
+
+def test_an_item_with_too_many_needs_keeps_no_other_out(office):
+    needed = [f"n{number}" for number in range(1_001)]
+    answer = bring(office, *map(item, needed), item("last", *needed), item("after", "last"))
+    assert created(answer) == [*needed, "after"]
+    assert [row["id"] for row in answer["skipped"]] == ["last"]
+    assert "more than 1,000" in answer["skipped"][0]["reason"]
+    assert task(office, "after").source_hold == "needs last, which is not imported"

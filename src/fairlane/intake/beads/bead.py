@@ -153,6 +153,8 @@ def _local(target: str) -> str:
 
 
 BLOCKS = ("blocks", "waits-for")
+#: How many beads there can be one in another.
+DEPTH_MAX = 50
 ONLY_IF_IT_FAILS = "conditional-blocks"
 
 
@@ -214,11 +216,11 @@ class Web:
         return self._members[name]
 
     def _above(self, bead: Bead) -> list[Bead]:
-        """The beads that it is part of, nearest first; none where they form a cycle."""
+        """The beads that it is part of, nearest first; none where they go round, or too deep."""
         ancestors: dict[str, Bead] = {}
         name = bead.parent
         while name is not None and name in self._beads:
-            if name == bead.id or name in ancestors:
+            if name == bead.id or name in ancestors or len(ancestors) == DEPTH_MAX:
                 return []
             ancestors[name] = self._beads[name]
             name = self._beads[name].parent

@@ -150,10 +150,9 @@ def _scalar(value: str) -> str:
 
 def _told(error: BaseException) -> str:
     """The parser's message in one line."""
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", "it is too deep")
-    text = f"{problem}, line {mark.line + 2}" if mark else str(problem)
-    return text.replace(_AT, "@")
+    from fairlane.intake.yaml_once import problem_of
+
+    return problem_of(error, lines_above=1).replace(_AT, "@")
 
 
 @cache

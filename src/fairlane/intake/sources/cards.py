@@ -39,7 +39,7 @@ REASON_MAX = 200
 _LINE = "- {day:%Y-%m-%d} - Fairlane: {status}"
 _OURS = re.compile(rf"- \S+ - (?:Fairlane|{OLD_NAME.title()}): (\w+)")
 _NOT_META = ("agent_flow", "agent_status", "parallelizable")
-_HEADING = re.compile(r"^#+[ \t]+(.+?)[ \t#]*\r?$", re.MULTILINE)
+_HEADING = re.compile(r"^#+[ \t]+([^ \t\r\n].*)$", re.MULTILINE)
 
 
 def read(where: base.Where) -> base.Found:
@@ -127,7 +127,7 @@ def _item(card: Card, task: str, text: str) -> base.Item | base.LeftOut | None:
         raise wrong("true or false", parallel).within("parallelizable")
     body = page.body.replace("\r\n", "\n")
     heading = _HEADING.search(body)
-    title = heading[1] if heading else card.path.stem
+    title = (heading[1].rstrip("# \t\r") if heading else "") or card.path.stem
     record = {
         "id": task,
         "title": title,

@@ -13,11 +13,14 @@ from pathlib import Path
 
 from fairlane.intake.files import path_of, read_text
 from fairlane.intake.naming import name_for
+from fairlane.intake.outline import NEEDS_READ
 from fairlane.intake.sources.base import Collection, Found, Item, Standing, Where
 from fairlane.intake.trackers.tasks_md import Line, Phase, Reader
 from fairlane.model.errors import Invalid
 
 WHAT = "a tasks.md of spec-kit, its folder, or the folder specs"
+#: A feature with more tasks is none.
+TASKS_MAX = 2_000
 #: The name of a feature, the prefix of its ids, its file.
 _Place = tuple[str, str, str]
 
@@ -55,6 +58,8 @@ def _feature(text: str, origin: str, name: str, shown: str) -> Found:
     """The tasks of one file; `shown` prefixes its ids where there are several files."""
     reader = Reader(origin, shown)
     phases = reader.read(text)
+    if sum(len(phase.lines) for phase in phases) > TASKS_MAX:
+        raise Invalid(f"{origin}: more than {TASKS_MAX:,} tasks", f"Give {WHAT}.", "unreadable")
     top = Collection(shown.rstrip("/") or name, name_for(name), name)
     collections, items = [top], []
     known = {line.id: line for phase in phases for line in phase.lines}
@@ -66,16 +71,18 @@ def _feature(text: str, origin: str, name: str, shown: str) -> Found:
             collections.append(Collection(group, title, phase.title, top.id))
         barrier = _barrier(phases, at)
         for place, line in enumerate(phase.lines):
-            before = [] if line.beside else _before(phase.lines[:place])
-            needs = [*barrier, *before, *line.needs(known)]
+            before = [] if line.beside else _before(phase.lines, place)
+            needs = [*barrier[:NEEDS_READ], *before, *line.needs(known)]
             items.append(_item(line, needs, known, phase, group, (name, shown, origin)))
     return Found(tuple(items), tuple(collections), tuple(reader.left_out))
 
 
-def _before(lines: Sequence[Line]) -> list[str]:
-    """The last task that is still open, and what was ticked off since."""
-    first = max((at for at, line in enumerate(lines) if not line.done), default=0)
-    return [line.id for line in lines[first:]]
+def _before(lines: Sequence[Line], place: int) -> list[str]:
+    """The last task before a place that is still open, and what was ticked off since."""
+    first = place
+    while first and place - first < NEEDS_READ and (first == place or lines[first].done):
+        first -= 1
+    return [line.id for line in lines[first:place]]
 
 
 def _barrier(phases: Sequence[Phase], at: int) -> list[str]:

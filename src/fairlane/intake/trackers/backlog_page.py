@@ -9,7 +9,7 @@ from fairlane.intake.sources.base import WriteBack
 from fairlane.model.instant import Instant, to_datetime
 
 REASON_MAX = 200
-_COMMENT = re.compile(r"[ \t]*<!--.*?-->[ \t]*\n?", re.DOTALL)
+_COMMENT = re.compile(r"(?<![ \t])[ \t]*<!--.*?(?:-->|\Z)[ \t]*\n?", re.DOTALL)
 _COMMENT_MARK = re.compile("<!--|-->")
 #: A note of ours; it is no part of what is to be done.
 _NOTE = "- {at:%Y-%m-%d %H:%M} Fairlane: {words}"

@@ -13,7 +13,7 @@ _TASK = re.compile(r"(\s*)[-*+]\s*\[([ xX])\]\s+(\**)(T\d+[A-Za-z]*)\b\3[:.]?\s*
 _CHECKBOX = re.compile(r"\s*[-*+]\s*\[.?\]\s*(.*)$")
 _ALMOST = re.compile(r"\**T[\dX]+")
 _TAG = re.compile(r"\[([^\[\]]{1,40})\](?!\()\s*")
-_HEADING = re.compile(r"##\s+(.+?)[\s#]*$")
+_HEADING = re.compile(r"##\s+(\S.*)$")
 _SECTION = re.compile(r"#{1,6}\s")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -23,7 +23,7 @@ _NEEDS = re.compile(
     rf"\bdepend(?:s|ing)?\s+on:?\s*((?:{_ID.pattern}(?:\s*(?:,|and\b|&|to\b|-|–)\s*)*)+)",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"T(\d+)\s*(?:-|–|to\b)\s*T?(\d+)", re.IGNORECASE)
+_RANGE = re.compile(r"T(\d{1,18})\s*(?:-|–|to\b)\s*T?(\d{1,18})", re.IGNORECASE)
 _NUMBER = re.compile(r"Phase\s+([\w.]+)")
 _LABEL = re.compile(r"(?:Phase\s+\S+\s*)?\W*(.*)", re.DOTALL)
 _IN_PARENTHESES = re.compile(r"\([^)]*\)")
@@ -144,7 +144,7 @@ class Reader:
         """A line that is of no task: a heading, a box without an id, or words."""
         self._task = None
         if heading := _HEADING.match(line):
-            self._phases.append(Phase(heading[1].strip()))
+            self._phases.append(Phase(heading[1].rstrip("# \t")))
         elif (box := _CHECKBOX.match(line)) and not _SECTION.match(line):
             bad = bool(_ALMOST.match(box[1]))
             why = "not of the form: - [ ] T001 [P] [US1] text" if bad else "it has no id like T001"

@@ -105,13 +105,13 @@ def read_yaml(path: Path) -> Keys:
     """The keys of a YAML file."""
     import yaml
 
-    from fairlane.intake.yaml_once import OnceLoader
+    from fairlane.intake.yaml_once import OnceLoader, problem_of
 
+    text = files.read_text(path, WHAT)
     try:
-        document = yaml.load(files.read_text(path, WHAT), OnceLoader)  # noqa: S506 - a safe loader
-    except (yaml.YAMLError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise Invalid(f"{path}: not YAML: {reason}", UNCHANGED) from error
+        document = yaml.load(text, OnceLoader)  # noqa: S506 - a safe loader
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise Invalid(f"{path}: not YAML: {problem_of(error)}", UNCHANGED) from error
     return _keys(document, path)
 
 
@@ -221,6 +221,8 @@ class Converted:
 
     def rule(self, key: str, value: object, called: str) -> None:
         """A key of the policy; nothing where the other side is silent."""
+        if not (key + called).isprintable() or not _QUOTES.isdisjoint(key):
+            raise wrong("a key of the rules", called, UNCHANGED)
         if value is not None:
             self.policy[key] = value
             self.called[key] = called
@@ -242,6 +244,8 @@ class Converted:
         self.skipped.append(LeftOut(str(name), reason, where, bad=True))
 
 
+#: What would end the name of a key in TOML, or begin something else in it.
+_QUOTES = frozenset('"\\')
 #: The column of the remarks.
 _REMARK_AT = 34
 
@@ -257,7 +261,7 @@ def policy_text(converted: Converted, name: str) -> str:
         *_lines(converted.policy, converted.called),
     ]
     for budget in converted.budgets:
-        lines += ["", "[[budget]]", *(f"{key} = {json.dumps(budget[key])}" for key in budget)]
+        lines += ["", "[[budget]]", *(f"{key} = {_toml(budget[key])}" for key in budget)]
     return "\n".join(lines) + "\n"
 
 
@@ -272,9 +276,14 @@ def settings_text(converted: Converted, name: str) -> str:
 def _lines(values: Mapping[str, object], called: Mapping[str, str]) -> list[str]:
     lines = []
     for key, value in values.items():
-        line = f"{schema.show_key(key)} = {json.dumps(value)}"
+        line = f"{schema.show_key(key)} = {_toml(value)}"
         lines.append(f"{line:{_REMARK_AT}} # {called[key]}" if key in called else line)
     return lines
+
+
+def _toml(value: object) -> str:
+    """A value as TOML has it: as JSON, without pairs of surrogates, and DEL is escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def merged(before: str, changes: Mapping[str, object]) -> str:

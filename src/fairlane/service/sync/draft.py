@@ -14,7 +14,7 @@ from fairlane.intake.routing import Router
 from fairlane.intake.sources.base import Collection, Found, Item
 from fairlane.model.project import Group
 from fairlane.model.task import Status, Task
-from fairlane.model.values import is_name
+from fairlane.model.values import LIST_MAX, is_name
 from fairlane.service.sync.mapping import Entry, untouched
 from fairlane.store.base import Reading
 
@@ -171,7 +171,7 @@ def connect(kin: Kin, drafts: dict[str, Draft]) -> list[tuple[Draft, str]]:
     while True:
         for draft in drafts.values():
             _resolve(kin, draft, drafts)
-        wrong = _orphans(kin, drafts) or _around(kin, drafts)
+        wrong = _crowded(drafts) or _orphans(kin, drafts) or _around(kin, drafts)
         if not wrong:
             return out
         out += wrong
@@ -180,6 +180,15 @@ def connect(kin: Kin, drafts: dict[str, Draft]) -> list[tuple[Draft, str]]:
                 draft.settled, draft.needs = True, kin.tasks[draft.task].needs
             else:
                 del drafts[draft.task]
+
+
+def _crowded(drafts: Mapping[str, Draft]) -> list[tuple[Draft, str]]:
+    """Those that need more than a task can."""
+    return [
+        (draft, f"it needs more than {LIST_MAX:,} others")
+        for draft in drafts.values()
+        if len(draft.needs) > LIST_MAX and not draft.settled
+    ]
 
 
 def _orphans(kin: Kin, drafts: Mapping[str, Draft]) -> list[tuple[Draft, str]]:

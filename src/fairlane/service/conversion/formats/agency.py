@@ -85,7 +85,7 @@ def _share(value: object) -> float:
     share = re.fullmatch(r"±?\s*(\d+(?:\.\d+)?)\s*%", value.strip())
     if share is None:
         raise wrong("a share", value, 'Write it as 0.1 or "10%".')
-    return float(share[1]) / 100
+    return number(float(share[1])) / 100
 
 
 def _retries(value: object) -> int:

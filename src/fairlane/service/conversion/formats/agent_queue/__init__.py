@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fairlane.model.errors import Invalid
-from fairlane.model.values import take
+from fairlane.model.values import check_name, take
 from fairlane.service.conversion import base
 from fairlane.service.conversion.base import (
     HOURS,
@@ -108,7 +108,7 @@ def _projects(database: Database, converted: Converted) -> None:
         if row.get("budget_limit") is not None:
             budget: dict[str, object] = {"tokens": _of(row, "budget_limit", count)}
             values["budgets"] = [budget | ({"window": window} if window else {})]
-        converted.projects[str(row.get("id"))] = values
+        converted.projects[check_name("project", row.get("id"))] = values
     if weights != credits:
         converted.note("Weights are whole numbers here: all are scaled, their ratio is kept.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 from fairlane.model.errors import Invalid
@@ -12,6 +13,8 @@ from fairlane.model.instant import SECOND
 from fairlane.service.conversion.base import UNCHANGED, Converted, number, renamed
 
 MAGIC = b"SQLite format 3\0"
+#: No value is larger, and no table has more rows: columns that are computed can be of any size.
+VALUE_BYTES_MAX, ROWS_MAX = 10_000_000, 2_000_000
 #: The tables that it must have, with the columns that nothing can stand in for.
 _NEEDED = {
     "projects": ("id", "status"),
@@ -54,6 +57,8 @@ class Database:
         self.others: list[str] = []  # tables that hold something and are not read
         try:
             with closing(sqlite3.connect(_address(file), uri=True)) as connection:
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)
+                connection.execute("PRAGMA trusted_schema = OFF")
                 connection.text_factory = lambda data: data.decode("utf-8", "replace")
                 self._read(connection)
         except sqlite3.Error as error:
@@ -71,7 +76,10 @@ class Database:
                 if needed not in columns:
                     message = f"{self.file}: a table without column {needed!r}: {name}"
                     raise Invalid(message, UNCHANGED)
-            self.tables[name] = [_row(columns, values) for values in cursor]
+            rows = islice(cursor, ROWS_MAX + 1)
+            self.tables[name] = [_row(columns, values) for values in rows]
+            if len(self.tables[name]) > ROWS_MAX:
+                raise Invalid(f"{self.file}: more than {ROWS_MAX:,} rows: {name}", UNCHANGED)
         for name in known:
             if name not in (*self.tables, *_SILENT) and _holds_rows(connection, name):
                 self.others.append(name)
@@ -101,9 +109,11 @@ class Database:
 
 def is_database(file: Path) -> bool:
     """Whether it is one of SQLite, or is to be one: an empty one has no table."""
-    if file.suffix == ".db":
-        return True
     try:
+        if not file.is_file():
+            return False  # a pipe, a device: refused by whoever reads it
+        if file.suffix == ".db":
+            return True
         with file.open("rb") as handle:
             return handle.read(len(MAGIC)) == MAGIC
     except OSError as error:
@@ -122,12 +132,15 @@ def _row(columns: list[str], values: tuple[object, ...]) -> Row:
 
 def _holds_rows(connection: sqlite3.Connection, table: str) -> bool:
     quoted = table.replace('"', '""')
-    return connection.execute(f'SELECT 1 FROM "{quoted}" LIMIT 1').fetchone() is not None
+    try:
+        return connection.execute(f'SELECT 1 FROM "{quoted}" LIMIT 1').fetchone() is not None
+    except sqlite3.OperationalError:  # one of a module that is not here: it may hold anything
+        return True
 
 
 def _address(file: Path) -> str:
-    """The URL: immutable if no write-ahead log exists, because then nobody writes to it."""
+    """The URL: immutable if there is no log beside it, because then nobody writes to it."""
     target = file.resolve()
-    log = target.with_name(f"{target.name}-wal")
-    used = log.exists() and log.stat().st_size
+    logs = [target.with_name(target.name + ending) for ending in ("-wal", "-journal")]
+    used = any(log.exists() and log.stat().st_size for log in logs)
     return f"{target.as_uri()}?{'mode=ro' if used else 'immutable=1'}"

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from fairlane.agents.contract import shipped
 from fairlane.model import values
 from fairlane.model.task import DEFAULT_AGENT, POOLS, SHIPPED
-from fairlane.model.values import is_name, line, lines
+from fairlane.model.values import is_name, line
 from fairlane.service.conversion.base import Converted, Keys
 
 #: Programs whose output can be read here.
@@ -64,7 +64,7 @@ def _agent(keys: Keys, name: str, converted: Converted) -> bool:
         return False
     keys.drop(provider)
     path = keys.take(command, line) or program
-    found = _settings(name, program, path, keys.take(args, lines) or ())
+    found = _settings(name, program, path, keys.take(args, values.command) or ())
     for key, value in found.items():
         converted.settings[f"agents.{name}.{key}"] = value
     return bool(found) or name in SHIPPED

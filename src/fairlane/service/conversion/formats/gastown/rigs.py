@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -23,8 +24,8 @@ SETTINGS, IDENTITY = "settings/config.json", "config.json"
 _KNOWN = {"git_url", "local_repo", "added_at", "beads"}
 _KNOWN_OF_BEADS = {"prefix", "repo"}
 _TOP = ("version", "type", "rigs")
-#: The user and the password in a URL.
-_CREDENTIALS = re.compile(r"://[^/@\s]*@")
+#: The user and the password in a URL, and what can hold a token.
+_CREDENTIALS = re.compile(r"://[^/\s]*@|[?#].*", re.DOTALL)
 
 
 def convert(file: Path, town: Path, converted: Converted) -> None:
@@ -57,7 +58,7 @@ def convert(file: Path, town: Path, converted: Converted) -> None:
         if not prefix:
             bare.append(name)
         if repo is None:
-            url = _CREDENTIALS.sub("://", str(rig.get("git_url") or ""))
+            url = _CREDENTIALS.sub(_open, str(rig.get("git_url") or ""))
             cloneless.append(f"{name} ({url})" if url else name)
     converted.unknown += [f"{file.name}: rigs.{key}" for key in unknown]
     converted.unknown += [f"RIG/{SETTINGS}: {key}" for key in unknown_settings]
@@ -108,6 +109,11 @@ def _clone(folder: Path, local: object) -> Path | None:
         clone = folder / name
         if (clone / ".git").exists() and clone.resolve().is_relative_to(inside):
             return clone.absolute()
-    if isinstance(local, str) and local and (Path(local).expanduser() / ".git").exists():
-        return Path(local).expanduser().absolute()
+    if isinstance(local, str) and local:
+        made_from = Path(os.path.expanduser(local)).absolute()  # noqa: PTH111 - no error, but false
+        return made_from if os.path.exists(made_from / ".git") else None  # noqa: PTH110 - the same
     return None
+
+
+def _open(found: re.Match[str]) -> str:
+    return "://" if found[0].startswith("://") else ""

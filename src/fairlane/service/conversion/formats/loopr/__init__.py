@@ -11,7 +11,7 @@ from fairlane.intake import files
 from fairlane.intake.fields import parse_jsonl
 from fairlane.model.errors import Invalid, listed
 from fairlane.model.task import Status
-from fairlane.model.values import check_name, none_of, take, text, whole
+from fairlane.model.values import TEXT_MAX, check_name, none_of, take, text, whole
 from fairlane.service.conversion import base
 from fairlane.service.conversion.base import UNCHANGED, Brought, Converted, Keys, count, signed
 from fairlane.service.conversion.formats.loopr.folder import (
@@ -231,7 +231,7 @@ class _Loops:
         if not said:
             said = _take(row, "prompt_path", lambda path: self.folder.prompt(own, path)) or ""
         context = _context(row)
-        said = _PLACEHOLDER.sub(lambda found: _filled(found, context), said)
+        said = _filled(said, context)
         task = context.get("task")
         parts = [said, task if isinstance(task, str) and task not in said else ""]
         parts.append(_take(row, "description", text) or "")
@@ -274,10 +274,20 @@ def _context(row: Mapping[str, object]) -> Mapping[str, object]:
     return context if isinstance(context, dict) else {}
 
 
-def _filled(found: re.Match[str], context: Mapping[str, object]) -> str:
-    """The value of a placeholder; one that nobody gave stays as it is."""
-    value = context.get(found[1])
-    return str(value) if isinstance(value, str | int | float) else found[0]
+def _filled(said: str, context: Mapping[str, object]) -> str:
+    """A prompt with the values of its placeholders; one that nobody gave stays as it is."""
+    size = 0
+
+    def fill(found: re.Match[str]) -> str:
+        nonlocal size
+        value = context.get(found[1])
+        shown = str(value) if isinstance(value, str | int | float) else found[0]
+        size += len(shown)
+        if size > TEXT_MAX:
+            raise Invalid(f"its prompt is longer than {TEXT_MAX:,} characters")
+        return shown
+
+    return _PLACEHOLDER.sub(fill, said)
 
 
 def _take(row: Mapping[str, object], key: str, read: Callable[[object], T]) -> T | None:

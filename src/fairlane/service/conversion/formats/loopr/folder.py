@@ -37,12 +37,12 @@ class Folder:
 
     def artifact(self, written: object, loop: object = None) -> str:
         """An artifact's path: absolute, or in loopr's folder, or in that of one loop."""
-        path = Path(line(written)).expanduser()
+        path = _path(written)
         return os.path.normpath((self._of(loop) or self.root) / path)
 
     def input(self, written: object, parent: object, shared: Outputs) -> str:
         """Where an input is: what its parent will leave, or has left in its last iteration."""
-        path = Path(line(written)).expanduser()
+        path = _path(written)
         if str(parent) in shared.get(str(written), ()):
             return self.artifact(written, parent)
         if (theirs := self._of(parent)) and not path.is_absolute():
@@ -61,7 +61,7 @@ class Folder:
     def prompt(self, loop: str, written: object) -> str:
         """The text of a prompt file; one that is missing, too large or elsewhere is refused."""
         name = line(written)
-        path = self._find(loop, Path(name).expanduser())
+        path = self._find(loop, _path(written))
         if path is None:
             raise Invalid(f"there is no {name} in {self.root}")
         if path not in self._texts:
@@ -124,3 +124,10 @@ def latest(rows: Mapping[int, Mapping[str, object]]) -> dict[int, Mapping[str, o
 def _time(row: Mapping[str, object]) -> float:
     at = row.get("updated_at")
     return at if isinstance(at, int | float) and not isinstance(at, bool) else 0
+
+
+def _path(written: object) -> Path:
+    try:
+        return Path(line(written)).expanduser()
+    except RuntimeError as error:  # nobody's home folder
+        raise Invalid(f"{written}: there is no such home folder") from error
