@@ -158,6 +158,7 @@ class Kin:
     names: Mapping[str, str]  # item -> task
     tasks: Mapping[str, Task]  # those that are known
     closed: frozenset[str]  # items that are over in their source
+    over: frozenset[str] = frozenset()  # tasks whose items are closed, or not there any more
     others: dict[str, Status] = field(default_factory=dict)  # tasks of other origin
 
 
@@ -226,9 +227,19 @@ def _resolve(kin: Kin, draft: Draft, drafts: Mapping[str, Draft]) -> None:
         elif item not in kin.closed:
             absent.append(item)
     if not draft.settled:
-        draft.needs = tuple(dict.fromkeys(needs))
+        draft.needs = tuple(dict.fromkeys((*_going_on(kin, draft), *needs)))
     missing = f"needs {', '.join(absent)}, which is not imported" if absent else ""
     draft.hold = "; ".join(filter(None, (draft.item.blocked, draft.taken, missing)))
+
+
+def _going_on(kin: Kin, draft: Draft) -> list[str]:
+    """Tasks that it waited for before and that go on, though their items are over.
+
+    A source such as `bd list` does not name those any more.
+    """
+    before = kin.tasks.get(draft.task)
+    needs = () if before is None else before.needs
+    return [name for name in needs if name in kin.over and kin.tasks[name].status in _GOES_ON]
 
 
 def _is_here(kin: Kin, item: str, task: str) -> bool:
