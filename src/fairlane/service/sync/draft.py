@@ -11,7 +11,7 @@ from fairlane.intake.fields import TaskValues
 from fairlane.intake.kinship import cycle_error, cycles
 from fairlane.intake.naming import marked, name_for
 from fairlane.intake.routing import Router
-from fairlane.intake.sources.base import Collection, Found, Item
+from fairlane.intake.sources.base import Collection, Found, Item, Standing
 from fairlane.model.project import Group
 from fairlane.model.task import Status, Task
 from fairlane.model.values import LIST_MAX, is_name
@@ -158,8 +158,18 @@ class Kin:
     names: Mapping[str, str]  # item -> task
     tasks: Mapping[str, Task]  # those that are known
     closed: frozenset[str]  # items that are over in their source
-    over: frozenset[str] = frozenset()  # tasks whose items are closed, or not there any more
+    over: frozenset[str]  # tasks whose items are closed, or not there any more
     others: dict[str, Status] = field(default_factory=dict)  # tasks of other origin
+
+
+def closed_and_over(
+    content: Found, entries: Mapping[str, Entry]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Items that are closed; and the tasks of those, and of items that are not there any more."""
+    closed = {item.id for item in content.items if item.standing is Standing.CLOSED}
+    named = {item.id for item in content.items} | {skipped.id for skipped in content.left_out}
+    over = (entry["task"] for item, entry in entries.items() if item in closed or item not in named)
+    return frozenset(closed), frozenset(over)
 
 
 def connect(kin: Kin, drafts: dict[str, Draft]) -> list[tuple[Draft, str]]:

@@ -25,6 +25,7 @@ from fairlane.service.sync.draft import (
     Draft,
     Kin,
     Unroutable,
+    closed_and_over,
     connect,
     draft_of,
     group_names,
@@ -115,7 +116,7 @@ class _Turn(Intake):
         drafts = self._drafts(chosen) | self._followers(chosen)
         if options.sync:
             self._follow_closed()
-        kin = self._kin()
+        kin = Kin(self.tx, self.names, self.tasks, *closed_and_over(self.content, self.entries))
         for draft, reason in connect(kin, drafts):
             self.skip(draft.item, reason)
         self._refuse_bad()
@@ -132,13 +133,6 @@ class _Turn(Intake):
         followed = {draft.item.id for draft in drafts.values()}
         restart.note(self.entries, self.content.items, followed)
         return self._finish([*new, *(name for name in back if not drafts[name].again)])
-
-    def _kin(self) -> Kin:
-        closed = {item.id for item in self.content.items if item.standing is Standing.CLOSED}
-        named = {item.id for item in self.content.items} - closed
-        named |= {skipped.id for skipped in self.content.left_out}
-        over = {entry["task"] for item, entry in self.entries.items() if item not in named}
-        return Kin(self.tx, self.names, self.tasks, frozenset(closed), frozenset(over))
 
     def _clash(self, task: str, reason: str) -> None:
         """The source and Fairlane do not agree; nothing was changed."""
