@@ -123,6 +123,19 @@ def test_show(shop):
     assert said(shop, "show", "login") == text("show")
 
 
+def test_show_tells_the_best_priority_how_it_is_merged_and_tables_as_json(home, tmp_path):
+    file = tmp_path / "tasks.jsonl"
+    file.write_text('{"id": "a", "title": "T", "priority": 0, "merge": "merge", "x": {"y": [1]}}')
+    said(home, "import", "jsonl", file)
+    words = " ".join(said(home, "show", "a").split())
+    assert "priority 0 " in words
+    assert "merge merge " in words
+    assert 'x={"y": [1]}' in words
+    said(home, "edit", "a", "--priority", 20000, "--estimate", 20000)
+    words = " ".join(said(home, "show", "a").split())
+    assert "priority 20000 estimate 20,000 tokens" in words
+
+
 def test_status_summary_and_stats(shop):
     said(shop, "policy", "set", 'budget=[{scope="all",usd=20,window="day"}]')
     for _ in range(3):

@@ -100,6 +100,14 @@ def test_a_task_of_another_origin_is_left_alone(office):
     assert task(office, "b").needs == ("a",)
 
 
+def test_a_task_that_came_from_another_path_of_the_source_says_so(office):
+    bring(office, item("a"))
+    elsewhere = Where(Path("/backlog"))
+    found = Found((item("a"),))
+    answer: Any = apply(office.context, "list", elsewhere, found, ImportOptions())
+    assert conflicts(answer) == {"a": "it was imported with another PATH; give that one"}
+
+
 # Which
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import click
@@ -143,7 +144,10 @@ def _head(task: FullTaskDocument, now: Instant) -> str:
 def _facts(document: TaskAnswer, now: Instant) -> str:
     task = document["task"]
     fields: Mapping[str, object] = task
-    rows = [(words, _value(fields[name])) for name, words in _FACTS.items() if fields[name]]
+    told = [name for name in _FACTS if fields[name] or fields[name] == 0]
+    rows = [(_FACTS[name], _value(name, fields[name])) for name in told]
+    if task["merge"] != "keep":  # what becomes of branches by default
+        rows.append(("merge", task["merge"]))
     if task["parallel"] is not None:
         rows.append(("parallel", "yes" if task["parallel"] else "no"))
     if task["command"]:
@@ -160,12 +164,18 @@ def _facts(document: TaskAnswer, now: Instant) -> str:
     return "\n".join(wrapped(safe(text), wide + 4, f"  {words:{wide}}  ") for words, text in rows)
 
 
-def _value(value: object) -> str:
+def _value(name: str, value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key}={text}" for key, text in value.items())
+        return ", ".join(f"{key}={_inner(inner)}" for key, inner in value.items())
     if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return f"{value:,} tokens" if isinstance(value, int) and value > 9999 else str(value)
+        return ", ".join(map(_inner, value))
+    return f"{value:,} tokens" if name == "estimate_tokens" else str(value)
+
+
+def _inner(value: object) -> str:
+    """Words as they are, tables and lists as JSON."""
+    nested = isinstance(value, (dict, list))
+    return json.dumps(value, ensure_ascii=False) if nested else str(value)
 
 
 def _prompt(task: FullTaskDocument) -> str:

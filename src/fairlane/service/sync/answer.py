@@ -8,6 +8,7 @@ from fairlane.intake.sources.base import LeftOut
 from fairlane.model.documents.sources import ImportAnswer, SkippedDocument
 from fairlane.model.errors import FairlaneError, TryLater, listed
 from fairlane.model.names import SCHEMA
+from fairlane.model.task import Task
 from fairlane.policy.policy import Policy
 
 #: Most names in one note.
@@ -59,6 +60,13 @@ def why_not(error: FairlaneError) -> str:
     """Why an item does not come in, with the option that brings it in if there is one."""
     forced = error.error_code == "foreign_prefix"
     return f"{error.message}; --force imports it" if forced else error.message
+
+
+def not_ours(task: Task, source: str) -> str:
+    """Why a task with the name of an item is not touched."""
+    if task.meta.get("source") == source:
+        return "it was imported with another PATH; give that one"
+    return f"there is a task {task.id} that did not come from here"
 
 
 def skipped(item: LeftOut) -> SkippedDocument:

@@ -161,7 +161,7 @@ class _Turn(Intake):
         for item in chosen:
             name = self.names[item.id]
             if name in self.tasks and item.id not in self.entries:
-                self._clash(name, f"there is a task {name} that did not come from here")
+                self._clash(name, answer.not_ours(self.tasks[name], self.source))
                 continue
             try:
                 draft = draft_of(item, self.names, self.source, groups)
