@@ -34,6 +34,7 @@ def shown(home, name):
     return listing.show(home.context, name)["task"]
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), events=st.integers(0, 10**6))
 def test_it_assigns_what_agent_queue_would_assign(tmp_path_factory, seed, events):

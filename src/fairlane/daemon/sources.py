@@ -239,7 +239,7 @@ class Sources:
             self._failed(state, TryLater(f"no answer within {limit:g} seconds", "", "too_slow"))
 
     def _take(self, state: SourceState, job: SourceJob) -> bool:
-        """What an job brought; whether any task may have changed."""
+        """What a job brought; whether any task may have changed."""
         state.job = None
         if job.given_up:
             state.news = None

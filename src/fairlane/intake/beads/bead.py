@@ -11,6 +11,7 @@ from fairlane.intake.files import UNREADABLE
 from fairlane.intake.outline import line_of, list_of, table_of
 from fairlane.intake.sources.base import LeftOut
 from fairlane.model.errors import Invalid
+from fairlane.model.values import once
 
 WHAT = "a folder with .beads in it, or a file of `bd list --json`"
 COLLECTIONS = ("epic", "convoy")
@@ -91,7 +92,7 @@ def id_of(row: object) -> str:
 def parse(text: str, name: str) -> list[tuple[str, object]]:
     """The records with their places: a list, an envelope with one, one bead, or one a line."""
     try:
-        document = json.loads(text) if text.strip() else []
+        document = json.loads(text, object_pairs_hook=once) if text.strip() else []
     except (ValueError, RecursionError) as error:
         rows = [] if text.lstrip().startswith("[") else _lines(text, name)
         if not any(isinstance(row, dict) for _, row in rows):
@@ -112,7 +113,7 @@ def _lines(text: str, name: str) -> list[tuple[str, object]]:
 
 def _line(line: str) -> object:
     try:
-        return json.loads(line)
+        return json.loads(line, object_pairs_hook=once)
     except (ValueError, RecursionError):
         return line  # which is no record
 

@@ -38,7 +38,7 @@ def convert(path: Path) -> Converted:
         rigs.convert(town / RIGS, town, converted)
     converted.note(
         "A launch failure that is the third in a row parks the task with the last error; there it "
-        "closed the context bead, and the work was no longer to be seen."
+        "closed the context bead, and the work was no longer visible."
     )
     converted.note(
         "Beads come in with `fairlane import beads PATH [ID…]`; an epic or convoy becomes a group. "
