@@ -10,13 +10,20 @@ import fcntl
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from fairlane.model.errors import Refused
+from fairlane.careful_files import read_file
+from fairlane.clock import poll
+from fairlane.model.errors import Refused, TryLater
 
 #: How often somebody else's change is followed before it is left for later.
 TRIES = 20
 ANYBODY_WRITES = 0o222
+#: No file that is written to is larger.
+BYTES_MAX = 100_000_000
+#: How long a lock of the folder is waited for, and how often it is looked at.
+LOCK_SECONDS, LOOK_SECONDS = 10.0, 0.02
 #: Name of the temporary file: hidden, and always the same, so that leftovers are found.
 _BESIDE = ".{name}.fairlane"
 #: How many of the files that were written are known again.
@@ -36,7 +43,9 @@ def change(path: Path, turn: Callable[[bytes], bytes], within: Path | None = Non
     try:
         folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX)  # one writer of ours a folder
+            if not poll(partial(_locked, folder), LOCK_SECONDS, LOOK_SECONDS):
+                hint = "The next sync makes up for it."
+                raise TryLater(f"{target.parent} is locked by another program", hint, code="busy")
             return _change(target, turn, folder)
         finally:
             os.close(folder)
@@ -45,6 +54,15 @@ def change(path: Path, turn: Callable[[bytes], bytes], within: Path | None = Non
     except OSError as error:
         hint = "Nothing was changed; check the folder's permissions and free space."
         raise Refused(f"{path}: cannot be written: {error.strerror}", hint) from error
+
+
+def _locked(folder: int) -> bool:
+    """Whether it is ours: one writer a folder."""
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def is_ours(path: Path) -> bool:
@@ -65,7 +83,7 @@ def _mark(path: Path) -> tuple[int, int, int]:
 def _change(target: Path, turn: Callable[[bytes], bytes], folder: int) -> bool:
     beside = target.with_name(_BESIDE.format(name=target.name))
     for _ in range(TRIES):
-        before = target.read_bytes()
+        before = read_file(target, BYTES_MAX)
         after = turn(before)
         if after == before:
             return False
@@ -77,7 +95,7 @@ def _change(target: Path, turn: Callable[[bytes], bytes], folder: int) -> bool:
             raise Refused(f"{target} is read-only", hint, "read_only")
         try:
             _write(beside, after, was)
-            if target.read_bytes() == before:
+            if read_file(target, BYTES_MAX) == before:
                 _know(target, _mark(beside))
                 beside.replace(target)
                 os.fsync(folder)

@@ -15,7 +15,8 @@ from typing import TypeGuard
 from fairlane.intake import atomic_write
 from fairlane.intake.files import parse_json, read_text
 from fairlane.intake.sources.base import Found, Item, LeftOut, Standing, Where, WriteBack
-from fairlane.model.errors import Invalid
+from fairlane.intake.trackers.json_places import Edit, applied, spans
+from fairlane.model.errors import Invalid, Refused
 from fairlane.model.instant import Instant, parse_instant, show_milliseconds
 from fairlane.model.values import none_of, take, whole
 
@@ -43,6 +44,7 @@ ELIGIBLE = ("pending", "ready")
 #: Fields of an entry that are a task's.
 _TAKEN_OVER = frozenset({"id", "priority", "status", "note", "nextEligibleAt", "schemaVersion"})
 WHAT = "a queue.json of cool-workflow"
+_BOM = "\ufeff"
 
 
 def read(where: Where) -> Found:
@@ -70,20 +72,28 @@ def write(where: Where, updates: Sequence[WriteBack]) -> list[str]:
     written: list[str] = []
 
     def turn(content: bytes) -> bytes:
-        text = content.decode("utf-8-sig")
-        document = _parsed(text, where.name)
-        entries = {entry["id"]: entry for entry in _entries(document) if _named(entry)}
-        written[:] = [
-            update.id
+        text = _decoded(content, where.name)
+        document = _parsed(text.removeprefix(_BOM), where.name)
+        entries = {
+            entry["id"]: (entry, at) for at, entry in enumerate(_entries(document)) if _named(entry)
+        }
+        told = {
+            update.id: entries[update.id]
             for update in updates
-            if update.id in entries and _tell(entries[update.id], update)
-        ]
-        if not written:
-            return content
-        return _dumped(document, text).encode()
+            if update.id in entries and _tell(entries[update.id][0], update)
+        }
+        written[:] = told
+        return _changed(text, list(told.values())).encode()
 
     atomic_write.change(where.path, turn)
     return written
+
+
+def _decoded(content: bytes, name: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{name}: not UTF-8 text", f"Give {WHAT}.", code="unreadable") from error
 
 
 def _parsed(text: str, name: str) -> dict[str, object]:
@@ -211,10 +221,32 @@ def _shown(when: object) -> str | None:
     return show_milliseconds(when)
 
 
-def _dumped(document: object, text: str) -> str:
-    """The document, set as the text was."""
-    second = text.split("\n", 2)[1] if text.count("\n") > 1 else ""
-    indent = len(second) - len(second.lstrip(" ")) or None
-    marks = (",", ": ") if indent else (",", ":")
-    set_so = json.dumps(document, indent=indent, separators=marks, ensure_ascii=text.isascii())
-    return set_so + ("\n" if text.endswith("\n") else "")
+def _changed(text: str, told: Sequence[tuple[Mapping[str, object], int]]) -> str:
+    """The text with these entries, each by its place in the list; every other byte stays."""
+    mark = len(text) - len(text.removeprefix(_BOM))
+    places = spans(text[mark:], "entries") if told else []
+    edits = []
+    for entry, at in told:
+        start, end = (place + mark for place in places[at])
+        before = text[text.rfind("\n", 0, start) + 1 : start]
+        try:
+            edits.append(Edit(start, end, _dumped(entry, before, text[start:end])))
+        except ValueError as error:  # a number that is too large for any program that reads it
+            hint = "Nothing was written; mend the entry."
+            raise Refused(f"{entry['id']} has a number that cannot be kept", hint) from error
+    return applied(text, edits)
+
+
+def _dumped(entry: object, before: str, was: str) -> str:
+    """An entry, set as it was: in one line, or moved in as its keys were."""
+    first, *rest = was.split("\n")
+    plain = was.isascii() or "\\ud" in was.lower()  # half a character can only be escaped
+    if not rest:
+        marks = (", ", ": ") if '": ' in was else (",", ":")
+        return json.dumps(entry, separators=marks, ensure_ascii=plain, allow_nan=False)
+    outer = len(before) - len(before.lstrip())
+    step = max(1, len(rest[0]) - len(rest[0].lstrip()) - outer)
+    end = "\r\n" if first.endswith("\r") else "\n"
+    sign = "\t" if rest[0].startswith("\t") else " "
+    text = json.dumps(entry, indent=sign * step, ensure_ascii=plain, allow_nan=False)
+    return text.replace("\n", end + sign * outer)

@@ -72,7 +72,9 @@ def write(where: Where, updates: Sequence[WriteBack]) -> list[str]:
     """Write the status of its task into each item, unless a person has changed it since."""
     if where.text is not None or not updates:
         return []
-    return taskmaster_file.change(locate(where, PLACES, WHAT), updates)
+    path = locate(where, PLACES, WHAT)
+    within = where.path if path != where.path else None  # a file that was named may be a link
+    return taskmaster_file.change(path, updates, within)
 
 
 def _tags(document: object, name: str) -> dict[str, list[object]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -33,6 +33,26 @@ class Edit(NamedTuple):
 def places(text: str) -> Place:
     """The value of a text that is good JSON; of a key that is given twice the last counts."""
     return _read(text, _skip(text, 0))
+
+
+def spans(text: str, key: str) -> list[tuple[int, int]]:
+    """Where each value of the list under a key begins and ends; the key is one of the outermost."""
+    at = _skip(text, _skip(text, 0) + 1)
+    while text[at] != "}":
+        name, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, _skip(text, at) + 1)
+        if name == key:
+            return list(_spans(text, at))
+        at = _after(text, _DECODER.raw_decode(text, at)[1])
+    return []
+
+
+def _spans(text: str, start: int) -> Iterator[tuple[int, int]]:
+    at = _skip(text, start + 1)
+    while text[at] != "]":
+        end = _DECODER.raw_decode(text, at)[1]
+        yield at, end
+        at = _after(text, end)
 
 
 def set_value(text: str, table: Place, key: str, value: str) -> Edit:
@@ -64,6 +84,12 @@ def _skip(text: str, at: int) -> int:
     return space.end() if space else at
 
 
+def _after(text: str, end: int) -> int:
+    """Where what follows a value begins, without the comma."""
+    at = _skip(text, end)
+    return _skip(text, at + 1) if text[at] == "," else at
+
+
 def _read(text: str, at: int) -> Place:
     if text[at] == "{":
         return _table(text, at)
@@ -80,9 +106,7 @@ def _table(text: str, start: int) -> Place:
         key, at = _DECODER.raw_decode(text, at)
         at = _skip(text, _skip(text, at) + 1)
         members[key] = _read(text, at)
-        at = _skip(text, members[key].end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
+        at = _after(text, members[key].end)
     return Place(start, at + 1, table=members, first_key=first)
 
 
@@ -91,7 +115,5 @@ def _list(text: str, start: int) -> Place:
     at = _skip(text, start + 1)
     while text[at] != "]":
         rows.append(_read(text, at))
-        at = _skip(text, rows[-1].end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
+        at = _after(text, rows[-1].end)
     return Place(start, at + 1, rows=tuple(rows))

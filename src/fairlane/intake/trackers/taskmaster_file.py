@@ -46,8 +46,11 @@ def shown_id(tag: str, task: object, subtask: object = None) -> str:
     return f"{'' if tag == DEFAULT_TAG else f'{tag}:'}{task}{number}"
 
 
-def change(path: Path, updates: Sequence[WriteBack]) -> list[str]:
-    """Write what became of these items; the ids of those that changed."""
+def change(path: Path, updates: Sequence[WriteBack], within: Path | None = None) -> list[str]:
+    """Write what became of these items; the ids of those that changed.
+
+    `within`: a link that leads out of this folder is refused.
+    """
     written: list[str] = []
 
     def turn(content: bytes) -> bytes:
@@ -62,7 +65,7 @@ def change(path: Path, updates: Sequence[WriteBack]) -> list[str]:
         return (mark + document.changed()).encode()
 
     with _locked(path):
-        atomic_write.change(path, turn)
+        atomic_write.change(path, turn, within)
     return list(dict.fromkeys(written))
 
 
@@ -80,6 +83,7 @@ class _Document:
         self._text = text
         self._tasks = _tasks(places(text))
         self._new: dict[int, tuple[Place, str, Instant]] = {}  # by the start of the place
+        self._parents: dict[int, tuple[Place, Instant]] = {}  # of those, the same
 
     def tell(self, update: WriteBack) -> bool:
         """Whether the status of an item is another now; what others have set stays."""
@@ -91,15 +95,20 @@ class _Document:
             return False
         self._new[task.place.start] = task.place, wanted, update.at
         if task.parent is not None:
-            statuses = [self._status(row) for row in _rows(task.parent, "subtasks")]
-            before = self._status(task.parent)
-            followed = _followed(statuses, before)
-            if followed != before:
-                self._new[task.parent.start] = task.parent, followed, update.at
+            self._parents[task.parent.start] = task.parent, update.at
         return True
 
+    def _follow(self, parent: Place, at: Instant) -> None:
+        statuses = [self._status(row) for row in _rows(parent, "subtasks")]
+        before = self._status(parent)
+        followed = _followed(statuses, before)
+        if followed != before:
+            self._new[parent.start] = parent, followed, at
+
     def changed(self) -> str:
-        """The text with all of it."""
+        """The text with all of it, and what follows for parents."""
+        for parent, when in self._parents.values():
+            self._follow(parent, when)
         edits: list[Edit] = []
         for place, status, at in self._new.values():
             edits.append(set_value(self._text, place, "status", status))
