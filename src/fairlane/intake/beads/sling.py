@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from fairlane.intake.beads.bead import Bead
 from fairlane.intake.files import parse_json
+from fairlane.intake.naming import name_for
 from fairlane.intake.sources.base import LeftOut
 from fairlane.model.errors import Invalid, listed
 from fairlane.model.instant import Instant, parse_instant
@@ -100,8 +101,9 @@ class Sling(NamedTuple):
         pairs, rest = _variables(str(fields.get("vars") or ""))
         kept = {**self.others, "context": self.context.id}
         kept |= {key: fields[key] for key in KEPT if key in fields}
+        rig = fields.get("target_rig")
         record = {
-            "project": fields.get("target_rig"),
+            "project": rig and name_for(rig),
             "agent": fields.get("agent"),
             "base": fields.get("base_branch"),
             "merge": "keep" if fields.get("no_merge") else merge,

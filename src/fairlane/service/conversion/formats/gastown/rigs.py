@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairlane.intake import files
 from fairlane.model.errors import Invalid, listed
-from fairlane.model.values import check_name, text
+from fairlane.model.values import text
 from fairlane.service.conversion import base
 from fairlane.service.conversion.base import NAMED_MAX, UNCHANGED, WHAT, Converted, table
 from fairlane.service.conversion.formats.gastown.agents import agent_name
@@ -39,12 +39,14 @@ def convert(file: Path, town: Path, converted: Converted) -> None:
     unknown_settings: dict[str, None] = {}
     bare: list[str] = []
     cloneless: list[str] = []
-    for name, value in rigs.items():
-        rig = table(value or {}, f"{file}: rigs.{name}")
-        beads = table(rig.get("beads") or {}, f"{file}: rigs.{name}.beads")
+    names = base.renamed(rigs, "project", converted)
+    for own, value in rigs.items():
+        name = names.get(own, own)
+        rig = table(value or {}, f"{file}: rigs.{own}")
+        beads = table(rig.get("beads") or {}, f"{file}: rigs.{own}.beads")
         unknown |= dict.fromkeys(f"*.{key}" for key in rig if key not in _KNOWN)
         unknown |= dict.fromkeys(f"*.beads.{key}" for key in beads if key not in _KNOWN_OF_BEADS)
-        folder = town / _project_name(name, file)
+        folder = town / (own if _is_folder(own) else name)
         prefix = str(beads.get("prefix") or _own_prefix(folder)).rstrip("-")
         if f"{prefix}-" == TOWN_PREFIX:
             converted.note(
@@ -78,11 +80,9 @@ def _note(converted: Converted, bare: list[str], cloneless: list[str]) -> None:
         )
 
 
-def _project_name(name: str, file: Path) -> str:
-    try:
-        return check_name("project", name)
-    except Invalid as error:
-        raise error.within(f"{file}: rigs") from None
+def _is_folder(name: str) -> bool:
+    """Whether a name can be that of a folder in the town."""
+    return name not in ("", ".", "..") and not {"/", "\0"} & {*name}
 
 
 def _own_prefix(folder: Path) -> str:
