@@ -100,6 +100,16 @@ def the_index_of_another_repository(hostile: Hostile, path: Path) -> None:
     (own(hostile) / "index").symlink_to(hostile.other / ".git" / "index")
 
 
+def a_link_to_itself(hostile: Hostile, path: Path) -> None:
+    (path / "loop").symlink_to("loop")
+    (path / ".git").write_text(f"gitdir: {path}/loop/t1\n")
+
+
+def a_common_folder_that_is_a_link_to_itself(hostile: Hostile, path: Path) -> None:
+    (path / "loop").symlink_to("loop")
+    (own(hostile) / "commondir").write_text(f"{path}/loop\n")
+
+
 CHANGES = [
     a_repository_with_a_monitor,
     the_git_folder_of_another_repository,
@@ -116,6 +126,8 @@ CHANGES = [
     a_record_of_another_folder,
     a_record_that_is_a_link,
     the_index_of_another_repository,
+    a_link_to_itself,
+    a_common_folder_that_is_a_link_to_itself,
 ]
 
 

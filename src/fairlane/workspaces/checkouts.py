@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fairlane.model.errors import Refused
 from fairlane.workspaces import config, git, plain_files
-from fairlane.workspaces.plain_files import NotPlain, line_of, real, shown
+from fairlane.workspaces.plain_files import NotPlain, followed, line_of, real, shown
 
 #: What git writes into a worktree's lock while it makes it.
 BEING_MADE = "initializing"
@@ -106,7 +106,7 @@ def _linked(repo: git.Checkout, path: Path) -> git.Checkout:
         raise NotPlain(f"its .git leads to {shown(own)}, which is no record of that repository")
     if real(own / line_of(own / "gitdir")) != path.resolve() / ".git":
         raise NotPlain(f"{own / 'gitdir'} names another folder")
-    if (own / line_of(own / "commondir")).resolve() != repo.common:
+    if followed(own / line_of(own / "commondir")) != repo.common:
         raise NotPlain(f"{own / 'commondir'} names another repository")
     plain_files.check(own)
     return repo.with_tree(path, own, config.of_worktree(own, path))

@@ -84,9 +84,14 @@ def is_device(entry: os.DirEntry[str]) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
 
 
+def followed(path: Path) -> Path:
+    """Where a path leads; a link to itself leads nowhere, and is no error (`resolve` raises)."""
+    return Path(os.path.realpath(path))
+
+
 def real(path: Path) -> Path:
     """A path with every link on the way to it followed, but not itself."""
-    return path.parent.resolve() / path.name
+    return followed(path.parent) / path.name
 
 
 def shown(name: str | Path) -> str:

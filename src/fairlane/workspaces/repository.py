@@ -13,7 +13,7 @@ from pathlib import Path
 from fairlane.model.errors import MISSING, Refused
 from fairlane.model.record import dataclass
 from fairlane.workspaces import config, git, plain_files
-from fairlane.workspaces.plain_files import NotPlain, bytes_of, line_of, real, shown
+from fairlane.workspaces.plain_files import NotPlain, bytes_of, followed, line_of, real, shown
 
 #: Where the home folder keeps what it knows of repositories.
 FOLDER = "git"
@@ -112,10 +112,10 @@ def _git_folders(folder: Path) -> tuple[Path, Path]:
     kind, _, target = line_of(dot).partition(" ")
     if kind != "gitdir:" or not target:
         raise NotPlain(f"{dot} names no git folder")
-    own = (folder / target).resolve()
+    own = followed(folder / target)
     if not os.path.lexists(own / "commondir"):
         return own, own
-    common = (own / line_of(own / "commondir")).resolve()
+    common = followed(own / line_of(own / "commondir"))
     if own.parent != common / "worktrees" or real(own / line_of(own / "gitdir")) != dot:
         raise NotPlain(f"{dot} leads to {shown(own)}, which is no record of this folder")
     return own, common
