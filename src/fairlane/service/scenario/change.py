@@ -20,10 +20,11 @@ _Table: TypeAlias = "dict[str, object]"
 def apply_change(
     scenario: str | Mapping[str, object], apply: Mapping[str, object]
 ) -> dict[str, object]:
-    """The tables after all that `apply` asks for: `at`, `end`, `resume`, `policy`."""
+    """The tables after all that `apply` asks for: `at`, `end`, `exist`, `resume`, `policy`."""
     tables = to_mapping(scenario) if isinstance(scenario, str) else deepcopy(dict(scenario))
     changes: dict[str, Callable[[_Table, object], None]] = {
         "end": _end,
+        "exist": _appear,
         "resume": _resume,
         "policy": _set_policy,
         "at": _move,
@@ -60,6 +61,14 @@ def _end(tables: _Table, task_id: object) -> None:
         for scope in usage_scopes(task.project, task.pool, task.group, parents.get):
             if scope in listed or scope.startswith(("pool:", "group:")):
                 _book(tables, "usage", "scope", scope, task.lease.used)
+
+
+def _appear(tables: _Table, artifact: object) -> None:
+    """A file is there; nobody waits for it any more."""
+    for row in _rows(tables, "task"):
+        missing = row.get("artifacts_missing")
+        if isinstance(missing, list):
+            row["artifacts_missing"] = [name for name in missing if name != artifact]
 
 
 def _book(tables: _Table, table: str, label: str, name: str, tokens: int) -> None:
