@@ -74,9 +74,8 @@ def write(where: Where, updates: Sequence[WriteBack]) -> list[str]:
     def turn(content: bytes) -> bytes:
         text = _decoded(content, where.name)
         document = _parsed(text.removeprefix(_BOM), where.name)
-        entries = {
-            entry["id"]: (entry, at) for at, entry in enumerate(_entries(document)) if _named(entry)
-        }
+        rows = enumerate(_entries(document))
+        entries = {entry["id"]: (entry, at) for at, entry in rows if _named(entry)}
         told = {
             update.id: entries[update.id]
             for update in updates
@@ -232,8 +231,8 @@ def _changed(text: str, told: Sequence[tuple[Mapping[str, object], int]]) -> str
         try:
             edits.append(Edit(start, end, _dumped(entry, before, text[start:end])))
         except ValueError as error:  # a number that is too large for any program that reads it
-            hint = "Nothing was written; mend the entry."
-            raise Refused(f"{entry['id']} has a number that cannot be kept", hint) from error
+            message = f"{entry['id']} has a number that cannot be kept"
+            raise Refused(message, "Mend the entry; nothing was written.") from error
     return applied(text, edits)
 
 
@@ -246,7 +245,6 @@ def _dumped(entry: object, before: str, was: str) -> str:
         return json.dumps(entry, separators=marks, ensure_ascii=plain, allow_nan=False)
     outer = len(before) - len(before.lstrip())
     step = max(1, len(rest[0]) - len(rest[0].lstrip()) - outer)
-    end = "\r\n" if first.endswith("\r") else "\n"
-    sign = "\t" if rest[0].startswith("\t") else " "
+    end, sign = ("\r\n" if first[-1:] == "\r" else "\n"), ("\t" if rest[0][:1] == "\t" else " ")
     text = json.dumps(entry, indent=sign * step, ensure_ascii=plain, allow_nan=False)
     return text.replace("\n", end + sign * outer)
