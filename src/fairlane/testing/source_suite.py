@@ -294,7 +294,10 @@ class SourceSuite:
         task = self._task(context, sample, 0).id
         with context.store.read() as reading:
             after = reading.dependents(task)
-        sample.close(sample.ids[0])
+            needed = {need for each in reading.tasks(after).values() for need in each.needs}
+        for item, each in self._tasks(context, sample).items():
+            if item == sample.ids[0] or each.id in needed:  # so that they wait for nothing else
+                sample.close(item)
         self._bring_in(context, sample, sync=True)
         leased = {row["task"] for row in pull.lease(context, 100, "box")["leases"]}
         assert not leased.intersection(after)
