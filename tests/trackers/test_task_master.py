@@ -68,7 +68,7 @@ def test_from_pending_to_done(
     button = (world.marks / "shop-1.1").read_text(encoding="utf-8")
     assert button == (
         "Button\n\n---\nFor context only: the task above is a part of 1: Login form\n\n"
-        "Make it\n\nDetails:\nReact"
+        "> Make it\n>\n> Details:\n> React"
     )
     answer = world.fairlane("sync")["sources"][0]
     assert answer["created"] == answer["changed"] == answer["canceled"] == answer["conflicts"] == []

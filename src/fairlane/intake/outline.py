@@ -114,7 +114,7 @@ class Outline:
             texts.append("\n".join([PARTS_SAID, *lines]))
         for whole in above[:WHOLES_MAX]:
             said = f"{CONTEXT_SAID} {whole.id}: {whole.record.get('title', '')}"
-            texts.append(f"{said}\n\n{_cut(whole.text)}" if whole.text else said)
+            texts.append(f"{said}\n\n{_quoted(whole.text)}" if whole.text else said)
         return "\n\n".join(texts)
 
     def _above(self, entry: Entry) -> list[Entry]:
@@ -160,8 +160,10 @@ class Outline:
         return entry.group
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= CONTEXT_MAX else f"{text[:CONTEXT_MAX].rstrip()} … (cut)"
+def _quoted(text: str) -> str:
+    """A text of somebody else, cut and quoted: nothing in it can look like the end of it."""
+    cut = text if len(text) <= CONTEXT_MAX else f"{text[:CONTEXT_MAX].rstrip()} … (cut)"
+    return "\n".join(f"> {line}".rstrip() for line in cut.splitlines())
 
 
 def leftover(record: Mapping[str, object], used: Iterable[str]) -> dict[str, object]:

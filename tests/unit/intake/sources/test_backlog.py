@@ -117,7 +117,7 @@ def test_a_subtask_is_told_what_it_is_part_of_and_its_whole_comes_last(board):
     items = {item.id: item for item in found.items}
     assert items["task-1.1"].record["prompt"] == (
         "Button\n\n---\nFor context only: the task above is a part of task-1: Login form\n\n"
-        "## Description\n\nMake it\n\n## Acceptance Criteria\n- [ ] React"
+        "> ## Description\n>\n> Make it\n>\n> ## Acceptance Criteria\n> - [ ] React"
     )
     assert str(items["task-1"].record["prompt"]).endswith("before this one:\n\n- task-1.1: Button")
     assert {name: item.needs for name, item in items.items()} == {

@@ -242,6 +242,6 @@ def test_a_part_is_told_of_its_whole():
         issue(3, "Of another", parent={"number": 9, "title": "Big", "url": f"{URL}/9"}),
     )
     prompts = {item.id: str(item.record["prompt"]) for item in found.items}
-    assert prompts["2"].endswith("the task above is a part of 1: Epic\n\nAll of it.")
+    assert prompts["2"].endswith("the task above is a part of 1: Epic\n\n> All of it.")
     assert prompts["1"].endswith("come before this one:\n\n- 2: Part")
     assert prompts["3"].endswith("Part of:\n9 Big")
