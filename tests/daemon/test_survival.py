@@ -194,8 +194,9 @@ def test_a_stop_that_comes_before_the_start_is_not_forgotten(world: World) -> No
     folder.mkdir(parents=True)
     orders = Orders(folder, ("sleep", "60"), world.home, dict(os.environ))
     program = (
-        "import json, sys; from fairlane.executors.runner import Runner;"
-        "orders = json.load(sys.stdin); runner = Runner(orders['folder'], orders);"
+        "import json, sys; from fairlane.executors.runner import Runner, ignore_nothing;"
+        "ignore_nothing(); orders = json.load(sys.stdin);"
+        "runner = Runner(orders['folder'], orders);"
         "runner.stop('stop'); print(runner.run()['signal'], runner.stopped)"
     )
     words = [sys.executable, "-c", program]

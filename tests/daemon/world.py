@@ -94,7 +94,7 @@ class World:
 
     def kill(self, pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not Path(f"/proc/{pid}").exists() or is_zombie(pid))
+        until(lambda: is_zombie(pid))
 
     def freeze(self, pid: int) -> None:
         """Stop a process at a moment when it holds no lock of the store."""
@@ -159,7 +159,12 @@ class World:
 
 
 def is_zombie(pid: int) -> bool:
-    return state(Path(f"/proc/{pid}")) in "ZX"
+    """Whether it has ended: all its threads have, so that its files are closed."""
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return True
+    return all(state(each) in "ZX" for each in threads)
 
 
 def state(folder: Path) -> str:
