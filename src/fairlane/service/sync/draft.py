@@ -237,7 +237,7 @@ def _resolve(kin: Kin, draft: Draft, drafts: Mapping[str, Draft]) -> None:
         elif item not in kin.closed:
             absent.append(item)
     if not draft.settled:
-        draft.needs = tuple(dict.fromkeys((*_going_on(kin, draft), *needs)))
+        draft.needs = tuple(dict.fromkeys((*needs, *_going_on(kin, draft))))
     missing = f"needs {', '.join(absent)}, which is not imported" if absent else ""
     draft.hold = "; ".join(filter(None, (draft.item.blocked, draft.taken, missing)))
 
