@@ -16,6 +16,8 @@ from fairlane.model.values import moment
 from fairlane.service.conversion import convert
 from fairlane.service.conversion.operation import show
 
+pytestmark = pytest.mark.slow
+
 YAML = {"loopr": "loopr.yml", "agency": "config.yaml", "agent-queue": "config.yaml"}
 LEVELS = range(1, 60)
 BOMBS = {

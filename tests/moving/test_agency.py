@@ -16,6 +16,8 @@ from fairlane.service.sync.importing import ImportOptions, bring_in
 from tests.moving import agency
 from tests.unit.contexts import TestContext
 
+pytestmark = pytest.mark.slow
+
 
 class Moved:
     """A board, and the same board here."""

@@ -13,6 +13,8 @@ from fairlane.service.sync import write_back
 from fairlane.service.sync.importing import ImportOptions, bring_in
 from tests.unit.contexts import TestContext
 
+pytestmark = pytest.mark.slow
+
 CARD = "---\nagent_flow: implement\nagent_status: idle\n---\n# Mend it\n\nWell.\n"
 
 

@@ -22,6 +22,8 @@ from tests.moving import agent_queue
 from tests.moving.agent_queue import HOUR, NOW, AgentQueueHome
 from tests.unit.contexts import TestContext
 
+pytestmark = pytest.mark.slow
+
 
 def moved(folder, other):
     """A new home with what the other one holds, and the answer."""
@@ -34,7 +36,6 @@ def shown(home, name):
     return listing.show(home.context, name)["task"]
 
 
-@pytest.mark.slow
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), events=st.integers(0, 10**6))
 def test_it_assigns_what_agent_queue_would_assign(tmp_path_factory, seed, events):
@@ -301,7 +302,6 @@ def test_workspaces_are_folders_that_take_one_task_each(tmp_path):
     assert any(note.startswith("q has no workspace") for note in answer["notes"])
 
 
-@pytest.mark.slow
 def test_a_home_runs_to_its_end_in_real_folders(tmp_path):
     repo = tmp_path / "repo"
     subprocess.run(["git", "init", "-q", "-b", "main", repo], check=True)

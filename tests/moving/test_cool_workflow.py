@@ -25,6 +25,8 @@ from tests.moving.cool_workflow import Registry, moment
 from tests.unit.contexts import TestContext
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 #: Their reason for leaving an entry out -> the code of what holds its task here.
 CODES = {
     "concurrency-ceiling": ("cap", "cap_zero", "no_slot"),
@@ -216,7 +218,6 @@ def test_the_file_follows_pulled_work_without_a_daemon(tmp_path: Path) -> None:
     assert statuses(file)["q-2"] == "ready"
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_home_is_moved_and_runs_to_the_end(tmp_path: Path) -> None:
     """Good ones end drained, a bad one is parked past its budget, and the file says so."""

@@ -25,6 +25,8 @@ from tests.moving.test_sling import sling
 from tests.unit.contexts import NOON, TestContext
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 
 class Moved:
     """A town, and a home that it was moved to."""
@@ -130,7 +132,6 @@ def town_of(folder: Path, scheduler: dict[str, Any], *rows: dict[str, Any]) -> P
     return town
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_in_direct_mode_all_start_at_once(tmp_path: Path) -> None:
     """Each of twelve ends only when all twelve have started."""
@@ -157,7 +158,6 @@ def test_in_direct_mode_all_start_at_once(tmp_path: Path) -> None:
     assert [(row["project"], row["attempts"]) for row in rows] == [("web", 1)] * 12
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_town_is_moved_and_runs_to_the_end(tmp_path: Path) -> None:
     """What is slung is done, in the order of its needs; what is broken is parked."""

@@ -20,6 +20,8 @@ from tests.acceptance.commands import EXAMPLES, fairlane
 from tests.moving import loopr
 from tests.unit.contexts import TestContext, hold_code
 
+pytestmark = pytest.mark.slow
+
 
 def written(folder: Path, *rows: object) -> Path:
     """A file of loops."""
@@ -332,7 +334,6 @@ def test_the_newest_line_of_a_loop_counts(tmp_path):
     assert hold_code(listing.show(home.context, "c")["task"]) == "paused"
 
 
-@pytest.mark.slow
 def test_a_hundred_thousand_loops_with_thirty_thousand_orphans(tmp_path):
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "code.md").write_text("Do it.")
@@ -345,7 +346,6 @@ def test_a_hundred_thousand_loops_with_thirty_thousand_orphans(tmp_path):
     assert (answer["tasks"], len(answer["skipped"])) == (70_000, 30_000)
 
 
-@pytest.mark.slow
 def test_a_home_runs_to_its_end(tmp_path):
     folder = tmp_path / "there"
     (folder / "prompts").mkdir(parents=True)

@@ -18,6 +18,8 @@ from fairlane.service.sync.importing import ImportOptions
 from tests import holder
 from tests.unit.contexts import TestContext
 
+pytestmark = pytest.mark.slow
+
 ENTRY = {"id": "q-1", "priority": 100, "status": "pending"}
 
 

@@ -20,6 +20,8 @@ from fairlane.service.sync.importing import ImportOptions
 from tests.conformance.samples.beads import bead, calls, edges, stand_in
 from tests.unit.contexts import TestContext
 
+pytestmark = pytest.mark.slow
+
 
 def sling(work: str, status: str = "open", why: str = "", **fields: Any) -> dict[str, Any]:
     """A sling context, as Gas Town writes it."""

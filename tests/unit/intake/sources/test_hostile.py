@@ -14,6 +14,8 @@ from fairlane.intake.sources import source_named
 from fairlane.intake.sources.base import Found, Where, Writable, WriteBack
 from fairlane.model.errors import FairlaneError, Refused, TryLater
 
+pytestmark = pytest.mark.slow
+
 #: Nothing here takes a second; what grows with the square of its input takes minutes.
 SOON = pytest.mark.timeout(60)
 

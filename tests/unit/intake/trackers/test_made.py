@@ -26,6 +26,8 @@ from tests.unit.intake.trackers.made import (
     task_files,
 )
 
+pytestmark = pytest.mark.slow
+
 NOON = parse_instant("2026-01-30T12:00:00Z")
 
 
