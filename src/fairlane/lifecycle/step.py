@@ -56,6 +56,8 @@ class _Case(NamedTuple):
     lease: Lease | None
     park: bool
     asked_until: Instant | None
+    resumes: bool
+    check: str
     story: Sequence[Event]
 
     def refuse(self, why: str) -> NoReturn:
@@ -72,16 +74,21 @@ def step(
     lease: Lease | None = None,
     park: bool = False,
     asked_until: Instant | None = None,
+    resumes: bool = False,
+    check: str = "",
     story: Sequence[Event] = (),
 ) -> Step:
     """What a happening does to a task.
 
     `detail` says what went wrong or why; `lease` is the new one (leased) or the one that reports
     (late success); `park` parks after a failure though attempts are left; `asked_until` is how
-    long a provider asked to wait; `story` are the task's last events, told if this is refused.
+    long a provider asked to wait; `resumes`: the next attempt goes on with its session; `check`
+    is the one that failed; `story` are the task's last events, told if this is refused.
     """
     rule = rule_for(task, happening, story)
-    case = _Case(task, happening, policy, now, detail, lease, park, asked_until, story)
+    case = _Case(
+        task, happening, policy, now, detail, lease, park, asked_until, resumes, check, story
+    )  # fmt: skip
     return _RULES[rule.name](case)
 
 
@@ -126,6 +133,8 @@ def _end(case: _Case) -> Step:
         return _succeeded(case)
     if outcome is Outcome.CANCELED:
         return _canceled(case)
+    if outcome is Outcome.CHECK_FAILED:
+        return _check_failed(case)
     if outcome in FAILURES:
         return _failed(case, outcome)
     return _given_back(case, outcome)
@@ -146,20 +155,43 @@ def _canceled(case: _Case) -> Step:
     return Step(canceled, Outcome.CANCELED, (("canceled", data),), freed=True)
 
 
+def _check_failed(case: _Case) -> Step:
+    """Queued again at once with its session and its place; one time too often, it has failed."""
+    task = case.task
+    rounds = task.check_rounds + 1
+    if not case.resumes or rounds > case.policy.checks.rounds:
+        after = _failed(case, Outcome.FAILED)
+        (_, data), *more = after.events
+        events = (("check_failed", {**data, "check": case.check}), *more)
+        return after._replace(outcome=Outcome.CHECK_FAILED, events=events)
+    queued = _ended(
+        case,
+        status=Status.QUEUED,
+        check_rounds=rounds,
+        launch_failures=0,
+        ready_since=task.entry.ready_since,
+        reason=case.detail,
+    )
+    data = _attempt(task) | {"check": case.check, "detail": case.detail, "round": rounds}
+    return Step(queued, Outcome.CHECK_FAILED, (("check_failed", data),), freed=True)
+
+
 def _failed(case: _Case, outcome: Outcome) -> Step:
     task, policy = case.task, case.policy
     detail = case.detail
     if stop_kind(task.stop_requested) is Stop.TIMEOUT and outcome is Outcome.FAILED:
         detail = task.stop_requested
     in_a_row = task.launch_failures + 1 if outcome is Outcome.LAUNCH_FAILED else 0
-    ended = _ended(case, failures=task.failures + 1, launch_failures=in_a_row)
+    ended = _ended(case, failures=task.failures + 1, launch_failures=in_a_row, check_rounds=0)
     most = attempts_max(task.max_attempts, policy)
     if task.half_opened:
         most = max(most, ended.failures)  # the half-open try is extra
     data = {"detail": detail, "failures": ended.failures, "of": most}
     first = (str(outcome), _attempt(task) | data)
     follows = status_after(outcome, task.failures, task.launch_failures, task.max_attempts, policy)
-    what = f"{outcome}: {detail}" if detail else str(outcome)
+    is_check = case.happening is Happening.CHECK_FAILED and detail == case.detail
+    why = f"check {case.check}" if is_check and case.check else detail
+    what = f"{outcome}: {why}" if why else str(outcome)
     reason = f"{what} (attempt {ended.failures} of {most})"
     if case.park or follows is Status.PARKED:
         parked = changed(ended, status=Status.PARKED, reason=reason, parked_at=case.now)
@@ -270,7 +302,7 @@ def _late(case: _Case) -> Step:
 _RULES: dict[str, Callable[[_Case], Step]] = {
     "lease": _lease,
     "start": _start,
-    **dict.fromkeys(("succeed", "fail", "give_back", "release", "stop"), _end),
+    **dict.fromkeys(("succeed", "fail", "check", "give_back", "release", "stop"), _end),
     "cancel": _cancel,
     "ask_stop": _ask_stop,
     "retry": _retry,
@@ -287,6 +319,7 @@ _CLEAN: dict[str, object] = {
     "launch_failures": 0,
     "setbacks": 0,
     "releases": 0,
+    "check_rounds": 0,
     "half_opened": False,
     "backoff_until": None,
     "parked_at": None,

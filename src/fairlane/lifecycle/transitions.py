@@ -42,6 +42,9 @@ LEASE = Rule("lease", (_L,), "A new attempt, with a lease of its own.")
 START = Rule("start", (_R,), "Its process runs; told twice, nothing changes.")
 SUCCEED = Rule("succeed", (_D,), "Done, whatever was asked meanwhile; every counter is cleared.")
 FAIL = Rule("fail", (_Q, _P, _C), "One failure more: backoff, or parked; canceled if asked.")
+CHECK = Rule(
+    "check", (_Q, _P, _C), "Its session resumes at once, no failure; after some in a row as failed."
+)
 GIVE_BACK = Rule("give_back", (_Q, _C), "No failure, its place is kept; canceled if asked.")
 RELEASE = Rule(
     "release", (_Q, _P, _C), "The same; if it was a timeout that stopped it, one failure more."
@@ -64,6 +67,7 @@ LATE = Rule(
 _ENDS = {
     _H.SUCCEEDED: SUCCEED,
     _H.FAILED: FAIL,
+    _H.CHECK_FAILED: CHECK,
     _H.LAUNCH_FAILED: FAIL,
     _H.LOST: FAIL,
     _H.THROTTLED: GIVE_BACK,

@@ -54,6 +54,11 @@ class FairlaneError(Exception):
             "error": {"code": self.error_code, "message": self.message, "hint": self.hint},
         }
 
+    def in_full(self, task: str) -> str:
+        """Message and hint as one text, for the task that it is about."""
+        hint = self.hint.replace("fairlane retry TASK", f"fairlane retry {task}")
+        return f"{self.message}. {hint}" if hint else self.message
+
     def within(self, place: str, code: str | None = None) -> Self:
         """The same error with the place that it is about in front: `PLACE: message`."""
         return type(self)(f"{place}: {self.message}", self.hint, code or self.error_code)

@@ -17,6 +17,7 @@ class Happening(StrEnum):
     STARTED = "started"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    CHECK_FAILED = "check_failed"
     LAUNCH_FAILED = "launch_failed"
     LOST = "lost"
     THROTTLED = "throttled"

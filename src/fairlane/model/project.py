@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from fairlane.model.instant import Instant, to_instants
 from fairlane.model.record import dataclass
+from fairlane.model.task import Check
 
 #: Clocks count tokens per unit of weight in millionths, so that every quotient is whole.
 CLOCK_SCALE = 1_000_000
@@ -43,6 +44,13 @@ class Project:
     agent: str | None = None
     template: str | None = None
     pr: tuple[str, ...] = ()  # the command that opens a pull request from a branch
+    merge: str | None = None  # of tasks that say nothing: keep, merge, pr
+    carry: str | None = None  # of tasks that say nothing; None: as the policy says
+    context: str | None = None
+    checks: tuple[Check, ...] = ()  # what must succeed before a task is done
+    setup: tuple[str, ...] = ()  # the command that runs once in a new worktree
+    setup_files: tuple[str, ...] = ()  # globs: it runs again when these files change
+    protect: tuple[str, ...] | None = None  # globs: a change there is not merged by itself
     hooks: str = "ours"  # whose git hooks run when Fairlane calls git: none (ours), or repo
 
     tokens: int = 0  # used in the share window; in a snapshot with what is in flight, else without

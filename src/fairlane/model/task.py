@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairlane.model.instant import Instant, Micros, to_instants
+from fairlane.model.instant import Instant, Micros, show_duration, to_instants
 from fairlane.model.record import changed, dataclass
+
+if TYPE_CHECKING:
+    from fairlane.model.documents.parts import CheckDocument
 
 
 class LaneKey(NamedTuple):
@@ -114,6 +117,7 @@ class Outcome(StrEnum):
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    CHECK_FAILED = "check_failed"
     LAUNCH_FAILED = "launch_failed"
     LOST = "lost"
     THROTTLED = "throttled"
@@ -145,6 +149,19 @@ class Lease:
         to_instants(self, "expires_at", "started_at")
 
 
+class Check(NamedTuple):
+    """A command that must succeed before a task is done."""
+
+    name: str
+    argv: tuple[str, ...]
+    timeout: Micros | None = None  # None: as the settings say
+
+    def document(self) -> CheckDocument:
+        """A check as every interface shows it, and as attempts keep it."""
+        timeout = None if self.timeout is None else show_duration(self.timeout)
+        return {"name": self.name, "argv": list(self.argv), "timeout": timeout}
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """One piece of work. Times are instants; aware datetimes are taken too."""
@@ -159,6 +176,10 @@ class Task:
     base: str | None = None
     merge: str = "keep"
     session: str = "resume"
+    carry: str = "base"  # needs: it starts from the work of its parent and its needs
+    context: str = "none"  # needs: its prompt says what they did
+    checks: tuple[Check, ...] = ()  # in addition to its project's
+    no_checks: bool = False  # not even its project's
     agent: str | None = None
     command: tuple[str, ...] = ()
     priority: int = 100  # lower first
@@ -189,6 +210,7 @@ class Task:
     launch_failures: int = 0  # in a row
     setbacks: int = 0  # in a row: environment, and throttled where it has no pool
     releases: int = 0  # in a row
+    check_rounds: int = 0  # in a row: attempts that a check failed, and that used up none
     half_opened: bool = False  # parked by launch failures once, and tried again
     backoff_until: Instant | None = None
     parked_at: Instant | None = None
@@ -277,6 +299,8 @@ class Attempt:
     session: str | None = None
     note: str = ""  # the last progress that it reported
     result: Mapping[str, object] | None = None
+    work: Mapping[str, object] | None = None  # what it changed in its repository
+    checks: tuple[Mapping[str, object], ...] = ()  # one for each, with what came of it
 
 
 def lease_of(attempt: Attempt) -> Lease:

@@ -371,6 +371,8 @@ def take(record: Mapping[str, object], key: str, read: Reader[_T]) -> _T:
 def section(value: object, where: str) -> Mapping[str, object]:
     """A table of a file; `where` is its key."""
     if not isinstance(value, Mapping):
+        if not where:
+            raise wrong("a table", value, "Write it as { key = value }.")
         raise wrong("a table", value, f"Write [{where}] above its keys.").within(where)
     return value
 

@@ -25,6 +25,18 @@ def visible(text: object, lines: bool = False) -> str:
     return pattern.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
 
 
+def last_lines(text: str, most: int = 2048) -> str:
+    """The end of what a program printed, in one line: ` | ` between its lines, `…` if it is cut."""
+    lines = [visible(line.strip()) for line in text[-4 * most :].splitlines() if line.strip()]
+    whole = " | ".join(lines)
+    return whole if len(whole) <= most and len(text) <= 4 * most else f"… {whole[-most:]}"
+
+
+def quoted(text: str) -> str:
+    """Text of somebody else as quoted lines: nothing in it can look like the end of it."""
+    return "\n".join(f"> {line}".rstrip() for line in visible(text, lines=True).split("\n"))
+
+
 def visible_json(text: str) -> str:
     """JSON that means the same, with what is invisible in its strings escaped."""
     return _IN_JSON.sub(lambda match: _escaped(match[0]), text)

@@ -93,6 +93,13 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class Checks:
+    """What follows when a check fails."""
+
+    rounds: int  # resumed attempts in a row that use up none
+
+
+@dataclass(frozen=True, slots=True)
 class Readiness:
     """What a task waits for."""
 
@@ -188,6 +195,7 @@ SECTIONS: dict[str, type[Any]] = {
     "score": Score,
     "overdue": Overdue,
     "attempt": Attempt,
+    "checks": Checks,
     "readiness": Readiness,
     "locks": Locks,
     "lease": LeaseRules,
@@ -217,6 +225,8 @@ class Policy:
 
     preset_name: str = field(compare=False)
     order: tuple[str, ...]
+    carry: Literal["needs", "base"]  # what tasks start from
+    context: Literal["needs", "none"]  # whether prompts say what came before
     capacity: Capacity
     cycle: Cycle
     caps: Mapping[str, int]  # "all", "kind:code", "project:*"; absent = no cap
@@ -224,6 +234,7 @@ class Policy:
     score: Score
     overdue: Overdue
     attempt: Attempt
+    checks: Checks
     readiness: Readiness
     locks: Locks
     lease: LeaseRules
@@ -286,6 +297,8 @@ class Policy:
         return cls(
             preset_name=preset_name,
             order=values["order"],
+            carry=values["carry"],
+            context=values["context"],
             caps=_named(values, "caps."),
             score=Score(**scores),
             budget=load.with_windows(values.get("budget") or (), sections["share"].window),
@@ -309,6 +322,7 @@ class Policy:
     def values(self) -> dict[str, object]:
         """Every key that is set, as a typed value: `lease.ttl`, `caps.kind:code`."""
         values: dict[str, object] = {"order": self.order, "budget": self.budget}
+        values |= {"carry": self.carry, "context": self.context}
         for name, section in SECTIONS.items():
             part = getattr(self, name)
             values.update({f"{name}.{f.name}": getattr(part, f.name) for f in fields(section)})

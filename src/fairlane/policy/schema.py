@@ -132,6 +132,8 @@ _POINTS = count(0, 10**9)
 #: Every key with a fixed name, in the order of the documentation, and what it accepts.
 ROWS: dict[str, Kind] = {
     "order": words(ORDER_KEYS, ordered=True),
+    "carry": choice("needs", "base"),
+    "context": choice("needs", "none"),
     "capacity.mode": choice("deferred", "direct"),
     "capacity.batch": count(),
     "capacity.spawn_delay": DURATION,
@@ -156,6 +158,7 @@ ROWS: dict[str, Kind] = {
     "attempt.may_add.agents": AGENTS,
     "attempt.may_add.command": FLAG,
     "attempt.may_add.env": FLAG,
+    "checks.rounds": count(0, 1000),
     "readiness.parent": choice("done", "none"),
     "readiness.upstream": choice("hold", "cancel", "run"),
     "locks.serial": choice("group+kind", "none"),
@@ -196,7 +199,11 @@ OPTIONAL = frozenset(
 )
 
 #: Keys that no plan depends on: they are no part of a policy's digest.
-UNPLANNED = frozenset(key for key in ROWS if key.startswith("attempt.may_add."))
+UNPLANNED = frozenset(
+    key
+    for key in ROWS
+    if key in ("carry", "context", "checks.rounds") or key.startswith("attempt.may_add.")
+)
 
 #: Tables whose keys are names: prefix -> what each entry accepts. Every entry may be removed.
 OPEN_TABLES: dict[str, Kind] = {"caps.": count(), "score.kind.": _SIGNED}
@@ -218,7 +225,14 @@ BUDGET_ROWS: dict[str, Kind] = {
 #: Everything that is a table and not a value.
 TABLES = frozenset({key.rpartition(".")[0] for key in ROWS} - {""} | {"score.kind"})
 #: Keys at the top of a file.
-TOP_KEYS = ("preset", "order", "budget", *sorted(table for table in TABLES if "." not in table))
+TOP_KEYS = (
+    "preset",
+    "order",
+    "carry",
+    "context",
+    "budget",
+    *sorted(table for table in TABLES if "." not in table),
+)
 
 
 def kind_of(key: str) -> Kind | None:

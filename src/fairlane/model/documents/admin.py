@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from fairlane.model.documents.parts import Answer, CountsDocument, PauseDocument, Time
+from fairlane.model.documents.parts import (
+    Answer,
+    CheckDocument,
+    CountsDocument,
+    PauseDocument,
+    Time,
+)
 
 
 class PoolDocument(TypedDict):
@@ -79,6 +85,14 @@ class ProjectDocument(TypedDict):
     tasks: CountsDocument
     workspaces: list[str] | None
     hooks: str  # ours, repo: whose git hooks run when Fairlane calls git
+    merge: str | None  # of tasks that say nothing
+    carry: str | None
+    context: str | None
+    checks: list[CheckDocument]
+    pr: list[str]
+    setup: list[str]
+    setup_files: list[str]
+    protect: list[str] | None
     budgets: list[dict[str, object]]
 
 

@@ -79,3 +79,11 @@ class Spread90Document(SpreadDocument):
 
 class Spread95Document(SpreadDocument):
     p95: float | None
+
+
+class CheckDocument(TypedDict):
+    """One check that follows an attempt."""
+
+    name: str
+    argv: list[str]
+    timeout: str | None

@@ -189,6 +189,7 @@ class DoneDocument(TypedDict):
     ended_at: Time
     seconds: float
     usd: float | None
+    answer: str | None  # the beginning of it
 
 
 class DoneTasksDocument(TypedDict):
@@ -296,6 +297,15 @@ BarDocument = TypedDict(
 )
 
 
+class CheckStatDocument(TypedDict):
+    """One check: how often it ran, and how often it was the first to fail."""
+
+    project: str
+    check: str
+    runs: int
+    failed: int
+
+
 class StatsAnswer(Answer):
     since: Time
     now: Time
@@ -304,5 +314,6 @@ class StatsAnswer(Answer):
     waits: Spread95Document
     durations: Spread95Document
     estimates: list[EstimateDocument]
+    checks: list[CheckStatDocument]
     series: SeriesDocument
     timeline: list[BarDocument]

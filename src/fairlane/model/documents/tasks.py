@@ -4,7 +4,24 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from fairlane.model.documents.parts import Answer, CountersDocument, HoldDocument, StatusName, Time
+from fairlane.model.documents.admin import ErrorDocument
+from fairlane.model.documents.parts import (
+    Answer,
+    CheckDocument,
+    CountersDocument,
+    HoldDocument,
+    StatusName,
+    Time,
+)
+from fairlane.model.documents.work import (
+    ApprovalDocument,
+    AttemptCheckDocument,
+    ForecastDocument,
+    MergeStateDocument,
+    QuestionDocument,
+    SessionDocument,
+    WorkDocument,
+)
 
 
 class AddedDocument(TypedDict):
@@ -56,6 +73,9 @@ class TaskDocument(TypedDict):
     ready: bool
     hold: HoldDocument | None
     created_at: Time
+    merge_state: str
+    needs_person: bool
+    starts: ForecastDocument | None
 
 
 class TaskLeaseDocument(TypedDict):
@@ -75,6 +95,10 @@ class FullTaskDocument(TaskDocument):
     prompt: str
     merge: str
     session: str
+    carry: str
+    context: str
+    checks: list[CheckDocument]
+    no_checks: bool
     source_hold: str
     template: str | None
     base: str | None
@@ -147,9 +171,19 @@ class TasksAnswer(Answer):
 
 
 class TaskAnswer(Answer):
+    """`answer` is what its last attempt that has ended said in the end."""
+
     task: FullTaskDocument
     hold: HoldDocument | None
     attempts: list[AttemptDocument]
+    answer: str | None
+    work: WorkDocument | None
+    checks: list[AttemptCheckDocument]
+    merge_state: MergeStateDocument
+    question: QuestionDocument | None
+    approval: ApprovalDocument | None
+    session: SessionDocument | None
+    schedule: str | None
     needs: list[LinkedDocument]
     dependents: list[LinkedDocument]
     events: list[EventDocument]
@@ -177,6 +211,29 @@ class LogAnswer(Answer):
     ended: bool
 
 
+class EntryDocument(TypedDict):
+    """One entry of a transcript; what is invisible in its texts is escaped."""
+
+    n: int
+    at: Time | None
+    kind: str  # said, tool, result, turn, error, answer, line
+    text: str
+    tool: str | None
+    argument: str | None
+    truncated: bool
+    tokens: CountersDocument | None
+
+
+class TranscriptAnswer(Answer):
+    """`cursor` goes on from here; `ended`: nothing more comes."""
+
+    task: str
+    attempt: int
+    entries: list[EntryDocument]
+    cursor: str
+    ended: bool
+
+
 class EventsAnswer(Answer):
     events: list[EventDocument]
     cursor: int
@@ -187,14 +244,6 @@ class StartDocument(TypedDict):
 
     task: str
     head: str
-
-
-class CheckDocument(TypedDict):
-    """One check that follows an attempt."""
-
-    name: str
-    argv: list[str]
-    timeout: str | None
 
 
 class LeaseDocument(TypedDict):
@@ -244,6 +293,12 @@ class LocalLeaseDocument(LeaseDocument):
     baseline: tuple[int, int, int, int] | None  # tokens that the resumed session used before
     workspaces: list[str] | None  # the project's, where it names them
     pr: list[str]  # the project's command that opens a pull request
+    setup: list[str]  # the project's command for a new worktree
+    setup_files: list[str]
+    protect: list[str] | None
+    project_checks: list[list[str]]  # command lines of the project's, also where the task has none
+    checked: list[dict[str, object]]  # what came of its checks so far
+    work: dict[str, object] | None  # what they check
     hooks: str  # the project's: ours, repo
     problem: str  # why the prompt or the command line could not be made; empty: they were
 
@@ -253,6 +308,29 @@ class LeasesAnswer(Answer):
 
     leases: list[LeaseDocument]
     reason: str
+
+
+class CheckResultDocument(TypedDict):
+    """What came of one check."""
+
+    name: str
+    argv: list[str]
+    exit: int | None
+    passed: bool
+    seconds: float
+    attempt: int
+    log: str
+    problem: str
+    tail: str
+
+
+class CheckedAnswer(Answer):
+    """Checks that ran again; `error` has the code `check_failed` where one failed."""
+
+    task: str
+    passed: bool
+    checks: list[CheckResultDocument]
+    error: NotRequired[ErrorDocument]
 
 
 class HeldAnswer(Answer):
