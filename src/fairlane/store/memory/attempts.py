@@ -7,6 +7,7 @@ from itertools import islice
 
 from fairlane.model.errors import Refused
 from fairlane.model.instant import Instant
+from fairlane.model.record import changed
 from fairlane.model.task import Attempt, Lease, Task, lease_of
 from fairlane.store.base import HistoryRow
 from fairlane.store.memory.ordered import Ordered, give, take
@@ -45,7 +46,7 @@ class Attempts(Queue):
         for at, _, lease in reversed(self._ended):
             if at < since or len(rows) >= limit:
                 break
-            attempt = self._attempts[lease]
+            attempt = changed(self._attempts[lease], work=None)
             rows.append((attempt, self._shown(self._rows[attempt.task]).task))
         return rows
 

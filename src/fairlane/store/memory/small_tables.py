@@ -41,9 +41,11 @@ class SmallTables(UndoLog):
         return cast("dict[str, Small]", dict(sorted(rows.items())))
 
     def events(
-        self, after: int = 0, limit: int = 1000, task: str | None = None, last: bool = False
-    ) -> list[Event]:
+        self, after: int = 0, limit: int = 1000, task: str | None = None, last: bool = False,
+        kind: str | None = None,
+    ) -> list[Event]:  # fmt: skip
         log = self._events if task is None else self._events_of.get(task, [])
+        log = log if kind is None else [event for event in log if event.kind == kind]
         start = bisect_right(log, after, key=_NUMBER)
         if last:
             return log[max(start, len(log) - limit) :]

@@ -15,6 +15,7 @@ from fairlane.store.base import Booking, Decision, Filter, HistoryRow, Placed, T
 from fairlane.store.sql.rows import (
     ATTEMPT_COLUMNS,
     CODECS,
+    ENDED_COLUMNS,
     TASK_COLUMNS,
     Row,
     attempt_of,
@@ -51,6 +52,7 @@ def read_statements(file: Path) -> dict[str, str]:
     for part in file.read_text(encoding="utf-8").split("-- name: ")[1:]:
         name, _, statement = part.partition("\n")
         statement = statement.replace("{task}", TASK_COLUMNS).replace("{attempt}", ATTEMPT_COLUMNS)
+        statement = statement.replace("{ended}", ENDED_COLUMNS)
         statements[name.strip()] = statement.strip()
     return statements
 
@@ -259,10 +261,11 @@ class SqlReading:
         return self._memo.get(name, rows)
 
     def events(
-        self, after: int = 0, limit: int = 1000, task: str | None = None, last: bool = False
-    ) -> list[Event]:
+        self, after: int = 0, limit: int = 1000, task: str | None = None, last: bool = False,
+        kind: str | None = None,
+    ) -> list[Event]:  # fmt: skip
         name = ("last_events" if last else "events") + ("_of_task" if task is not None else "")
-        values = (after, limit) if task is None else (task, after, limit)
+        values = (after, kind, limit) if task is None else (task, after, kind, limit)
         rows = self._rows(name, *values)
         return [_event(row) for row in (reversed(rows) if last else rows)]
 

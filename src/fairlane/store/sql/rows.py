@@ -20,7 +20,7 @@ from fairlane.model.project import (
     key_of,
 )
 from fairlane.model.record import changed, decode, encode, filled, layout, writer
-from fairlane.model.task import Attempt, LaneKey, Lease, Status, Task, lane_key
+from fairlane.model.task import Attempt, Check, LaneKey, Lease, Status, Task, lane_key
 from fairlane.store.base import Booking, Placed
 
 #: One row of a result.
@@ -34,13 +34,14 @@ class Damaged(Exception):
 #: What a task says beside its columns, with what it is when nothing was said.
 _BODY: dict[str, object] = {
     "title": "", "template": None, "base": None, "merge": "keep", "session": "resume",
-    "command": (), "needs": (), "artifacts": (), "parallel": None, "locks": (),
+    "carry": "base", "context": "none", "checks": (), "no_checks": False, "command": (),
+    "needs": (), "artifacts": (), "parallel": None, "locks": (),
     "workspace": None, "labels": (), "timeout": None, "max_attempts": None, "not_before": None,
     "vars": {}, "env": {}, "meta": {},
 }  # fmt: skip
 #: What has happened to it beside its columns.
 _FACTS: dict[str, object] = {
-    "launch_failures": 0, "setbacks": 0, "releases": 0, "half_opened": False,
+    "launch_failures": 0, "setbacks": 0, "releases": 0, "check_rounds": 0, "half_opened": False,
     "backoff_until": None, "parked_at": None, "lost_fence": None, "reason": "",
     "stop_requested": "", "artifacts_missing": (), "source_hold": "", "paused": False,
 }  # fmt: skip
@@ -68,6 +69,9 @@ def parse(text: str) -> Any:
 
 _read_facts, _no_facts = attrgetter(*_FACTS), tuple(_FACTS.values())
 _read_body, _no_body = attrgetter(*_BODY), tuple(_BODY.values())
+#: What most tasks say: they are written and read without JSON.
+_USUAL = {"carry": "needs", "context": "needs"}
+_usual_body, _usual_text = tuple((_BODY | _USUAL).values()), dump(_USUAL)
 
 
 def facts_of(task: Task) -> str:
@@ -79,6 +83,8 @@ def facts_of(task: Task) -> str:
 def body_of(task: Task) -> str:
     """What a task says, as JSON; what it does not say is left out."""
     values = _read_body(task)
+    if values == _usual_body:
+        return _usual_text
     return "{}" if values == _no_body else _said(_BODY, values)
 
 
@@ -108,7 +114,8 @@ _PLACES = layout(Task).places
 _BLANK = tuple(layout(Task).blank)
 _WIDTH = len(TASK_COLUMNS.split(","))
 _in_order = itemgetter(*[_FIELDS.get(name, _WIDTH + at) for name, at in _PLACES.items()])
-_STATUS, _LEASE = _PLACES["status"], _PLACES["lease"]
+_STATUS, _LEASE, _CHECKS = _PLACES["status"], _PLACES["lease"], _PLACES["checks"]
+_CHECK_LIST: Any = tuple[Check, ...]
 
 
 def task_of(row: Row, lease: Lease | None = None) -> Task:
@@ -118,8 +125,11 @@ def task_of(row: Row, lease: Lease | None = None) -> Task:
     fields[_LEASE] = lease
     for text in (row[20], row[21]):
         if text != "{}":
-            for name, value in parse(text).items():
+            said = _USUAL if text == _usual_text else parse(text)
+            for name, value in said.items():
                 fields[_PLACES[name]] = tuple(value) if name in _LISTS else value
+    if fields[_CHECKS]:
+        fields[_CHECKS] = decode(_CHECK_LIST, fields[_CHECKS])
     return filled(Task, fields)
 
 
@@ -139,13 +149,16 @@ ATTEMPT_COLUMNS = (
     "fence, lease, task, project, kind, agent, number, worker, leased_at, expires_at, ended_at,"
     " outcome, input, output, cache_read, cache_write, usd, body"
 )
+#: The same without the record of what it changed, which is long.
+ENDED_COLUMNS = ATTEMPT_COLUMNS.replace("body", "json_remove(body, '$.work')")
 _ATTEMPT_BODY = (
     "estimate", "weight", "charged", "workspace", "started_at", "detail", "host", "handle",
     "executor", "direct", "session", "note", "result",
+    "work", "checks",
 )  # fmt: skip
 _ATTEMPT_EMPTY = {
     "estimate": 0, "weight": 1, "charged": 0, "detail": "", "executor": "none", "direct": False,
-    "note": "",
+    "note": "", "checks": (),
 }  # fmt: skip
 
 
@@ -182,7 +195,7 @@ def attempt_of(row: Row) -> Attempt:
     fields = list(_attempt_in_order(row + _ATTEMPT_BLANK))
     fields[_ATTEMPT_PLACES["tokens"]] = row[12:16]
     for name, value in parse(row[17]).items():
-        fields[_ATTEMPT_PLACES[name]] = value
+        fields[_ATTEMPT_PLACES[name]] = tuple(value) if name == "checks" else value
     return filled(Attempt, fields)
 
 

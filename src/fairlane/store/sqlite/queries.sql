@@ -82,7 +82,7 @@ SELECT {attempt} FROM attempts INDEXED BY attempts_open WHERE ended_at IS NULL O
 -- name: open_attempts_of
 SELECT {attempt} FROM attempts WHERE ended_at IS NULL AND task IN (SELECT value FROM json_each(?))
 -- name: ended_attempts
-SELECT {attempt} FROM attempts WHERE ended_at >= ? ORDER BY ended_at DESC, fence DESC LIMIT ?
+SELECT {ended} FROM attempts WHERE ended_at >= ? ORDER BY ended_at DESC, fence DESC LIMIT ?
 -- name: put_attempt
 INSERT INTO attempts ({attempt}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (fence) DO UPDATE SET    -- NULL is refused: a fence is given out once
@@ -146,16 +146,17 @@ INSERT OR REPLACE INTO pauses (scope, body) VALUES (?, ?)
 DELETE FROM pauses WHERE scope = ?
 
 -- name: events
-SELECT number, at, kind, task, project, data FROM events WHERE number > ? ORDER BY number LIMIT ?
+SELECT number, at, kind, task, project, data FROM events
+WHERE number > ? AND kind = ifnull(?, kind) ORDER BY number LIMIT ?
 -- name: events_of_task
 SELECT number, at, kind, task, project, data FROM events
-WHERE task = ? AND number > ? ORDER BY number LIMIT ?
+WHERE task = ? AND number > ? AND kind = ifnull(?, kind) ORDER BY number LIMIT ?
 -- name: last_events
 SELECT number, at, kind, task, project, data FROM events
-WHERE number > ? ORDER BY number DESC LIMIT ?
+WHERE number > ? AND kind = ifnull(?, kind) ORDER BY number DESC LIMIT ?
 -- name: last_events_of_task
 SELECT number, at, kind, task, project, data FROM events
-WHERE task = ? AND number > ? ORDER BY number DESC LIMIT ?
+WHERE task = ? AND number > ? AND kind = ifnull(?, kind) ORDER BY number DESC LIMIT ?
 -- name: log
 INSERT INTO events (number, at, kind, task, project, data) VALUES (?, ?, ?, ?, ?, ?)
 -- name: decisions

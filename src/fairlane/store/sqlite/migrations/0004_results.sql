@@ -1,0 +1,3 @@
+-- Tasks say what they start from and which checks they need, attempts what they changed: all of it
+-- in their bodies, which an older program could not read. A body without `carry` means the base
+-- branch, so tasks that were added before start where they always did.
