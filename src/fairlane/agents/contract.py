@@ -21,6 +21,7 @@ from fairlane.model.record import dataclass
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
+    from fairlane.agents.transcript import Entry
     from fairlane.model.instant import Instant, Micros
     from fairlane.model.project import Tokens
     from fairlane.model.task import Outcome, Task
@@ -68,6 +69,10 @@ class OutputLine:
     session: str | None = None
 
 
+#: Most letters of the last words that are kept beside the answer.
+SUMMARY_KEPT = 2_000
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """How an attempt ended, as its program tells it."""
@@ -82,6 +87,13 @@ class Verdict:
     resets_at: Instant | None = None  # a used-up window: when it opens again
     pause: str = ""  # not empty: nobody can work; the pool is paused with this reason
     summary: str = ""  # the agent's last words
+    answer: str = ""  # its last message, whole; empty: the program has none
+
+    @property
+    def result(self) -> dict[str, object] | None:
+        """What is kept of what the agent said; None: nothing."""
+        said = {"summary": self.summary[:SUMMARY_KEPT], "answer": self.answer}
+        return {name: words for name, words in said.items() if words} or None
 
 
 class Facts(TypedDict, total=False):
@@ -92,6 +104,7 @@ class Facts(TypedDict, total=False):
     session: str | None
     model: str | None
     summary: str
+    answer: str
 
 
 class Parser(Protocol):
@@ -104,6 +117,9 @@ class Parser(Protocol):
 
     def line(self, line: str) -> Iterator[OutputLine]:
         """What a line of standard output tells."""
+
+    def entries(self, line: str) -> Iterator[Entry]:
+        """What a line says in a transcript, whatever the lines before it said."""
 
     def verdict(
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
@@ -197,11 +213,11 @@ _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,255}")
 def argv_of(
     agent: Agent, task: Task, prompt: str, session: str | None = None, model: str | None = None
 ) -> tuple[str, ...]:
-    """The command line of an attempt; `session`: the one to resume, where the agent can."""
+    """The command line of an attempt; `session`: the one to resume, or its file."""
     values = {
         "prompt": clean(prompt),
         "model": _word("model", model or agent.model),
-        "session": session if session and _WORD.fullmatch(session) else None,
+        "session": session if session and can_resume(session) else None,
         "task": task.id,
         "title": clean(task.title),
         "project": task.project,
@@ -213,6 +229,12 @@ def argv_of(
     template = agent.resume if resumed and agent.resume is not None else agent.argv
     argv = tuple(_filled(agent, task, template, values))
     return (home_path(argv[0]), *argv[1:])
+
+
+def can_resume(session: str) -> bool:
+    """Whether a program takes this for a session: a word, or a file of sessions."""
+    is_file = session.startswith("/") and session.endswith(".jsonl") and session.isprintable()
+    return is_file or _WORD.fullmatch(session) is not None
 
 
 def in_sandbox(agent: Agent) -> Agent:
@@ -308,9 +330,21 @@ ALWAYS = (*_PLACE, *_PROXIES, *(name.lower() for name in _PROXIES), *_CERTIFICAT
 
 def passed(variables: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
     """The variables that every agent gets, and those that are named."""
-    names = {*ALWAYS, *named}
+    return passed_only(variables, (*ALWAYS, *named))
+
+
+def passed_only(variables: Mapping[str, str], named: Iterable[str]) -> dict[str, str]:
+    """The variables that are named, and no others."""
+    names = set(named)
     starts = tuple(name[:-1] for name in names if name.endswith("*"))
     return {name: text for name, text in variables.items() if _fits(name, names, starts)}
+
+
+def given_environment(settings: Settings, agent: Agent, pool: str | None) -> dict[str, str]:
+    """What an agent gets of this process's environment, and what its entry and its pool set."""
+    own = settings.pools.get(pool or "")
+    chosen = passed(os.environ, (*agent.passes, *(own.passes if own is not None else ())))
+    return {**chosen, **expanded(agent.env), **expanded(own.env if own is not None else {})}
 
 
 def _fits(name: str, names: Collection[str], starts: tuple[str, ...]) -> bool:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TypeGuard
 
-from fairlane.model.amounts import DOLLARS_MAX, LINE_MAX, TOKENS_MAX
+from fairlane.model.amounts import ANSWER_BYTES, DOLLARS_MAX, LINE_MAX, TOKENS_MAX
 from fairlane.model.instant import SECOND, Micros
 from fairlane.model.project import Tokens
 
@@ -86,6 +86,21 @@ def words(value: object, most: int = SUMMARY_MAX) -> str:
     shown = _CONTROLS.sub("", _ESCAPES.sub("", text(value)[: 4 * most]))
     shown = shown.encode("utf-8", "replace").decode("utf-8").strip()
     return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def whole_text(value: object) -> str:
+    """A message as it was written, without control signs; only its length is bounded."""
+    shown = words(value, ANSWER_BYTES)
+    if len(shown) * 4 <= ANSWER_BYTES:
+        return shown
+    data = shown.encode()
+    whole = data[: ANSWER_BYTES - 3].decode("utf-8", "ignore") + "…"
+    return shown if len(data) <= ANSWER_BYTES else whole
+
+
+def is_cut(answer: str) -> bool:
+    """Whether this is the beginning of a longer text."""
+    return answer.endswith("…") and len(answer.encode("utf-8", "replace")) > ANSWER_BYTES - 4
 
 
 def last_line(tail: str) -> str:

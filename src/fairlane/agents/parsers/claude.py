@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING
 
 from fairlane.agents import verdicts
 from fairlane.agents.contract import Facts, OutputLine, Verdict
-from fairlane.agents.parsers.base import RecordParser
-from fairlane.agents.records import count, micro_dollars, micros, one_line, plus, table, text, words
+from fairlane.agents.parsers.base import RecordParser, begun
+from fairlane.agents.records import (
+    count,
+    micro_dollars,
+    micros,
+    one_line,
+    plus,
+    table,
+    text,
+    whole_text,
+    words,
+)
+from fairlane.agents.transcript import Entry, failed, resulted, said, turned, used
 from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
 
@@ -25,6 +36,8 @@ _THROTTLED = frozenset({"rate_limit", "overloaded"})
 _STATUSES = frozenset({429, 529})
 #: Distinct answers whose usage is remembered; beyond, live totals do not grow.
 _MESSAGES_MAX = 100_000
+#: The model of an answer that the program itself has made: it says what went wrong.
+_SYNTHETIC = "<synthetic>"
 
 
 class ClaudeParser(RecordParser):
@@ -48,6 +61,17 @@ class ClaudeParser(RecordParser):
         }
         return readers[kind](record) if kind in readers else iter(())
 
+    def told(self, kind: str, record: dict[str, object]) -> Iterator[Entry]:
+        """What a record of this type says in a transcript."""
+        readers = {
+            "system": _noticed,
+            "assistant": _said,
+            "user": _answered,
+            "rate_limit_event": _refused,
+            "result": _turned,
+        }
+        return readers[kind](record) if kind in readers else iter(())
+
     def verdict(
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
     ) -> Verdict:
@@ -61,6 +85,7 @@ class ClaudeParser(RecordParser):
                 return self._throttled(one_line(detail), "", now, facts)
             return verdicts.unfinished(exit_code, signal, stderr_tail, self.begun, **facts)
         if self.result.get("is_error") is not True and self.result.get("subtype") == "success":
+            facts["answer"] = whole_text(self.result.get("result")) or facts["answer"]
             return Verdict(Outcome.SUCCEEDED, _denied(self.result), **facts)
         return self._failed(self.result, now, facts)
 
@@ -101,17 +126,18 @@ class ClaudeParser(RecordParser):
             status, error = count(record.get("error_status")), text(record.get("error"))
             if status in _STATUSES or error in _THROTTLED:
                 self.delay = delay
-            why = one_line(record.get("error"), 60) or "error"
-            yield OutputLine("retry", f"{why}, again in {(delay or 0) / 1_000_000:g} s")
+            yield OutputLine("retry", _again(record))
 
     def _assistant(self, record: Mapping[str, object]) -> Iterator[OutputLine]:
         message = table(record, "message")
         main = record.get("parent_tool_use_id") is None
         if main:
             self.error = one_line(record.get("error"), 60)
-        content = message.get("content")
-        for block in content if isinstance(content, list) else ():
-            yield from self._block(table(block), main)
+        for block in _blocks(record):
+            yield from self._block(block, main)
+        if main and message.get("model") != _SYNTHETIC:
+            texts = [text(block.get("text")) for block in _blocks(record, "text")]
+            self.answer = next(filter(None, reversed(texts)), self.answer)
         if self._count(message):
             yield OutputLine("usage", tokens=self.sum)
 
@@ -127,7 +153,7 @@ class ClaudeParser(RecordParser):
         usage, name = table(message, "usage"), text(message.get("id"))
         if not usage or not name or name in self.answers or len(self.answers) >= _MESSAGES_MAX:
             return False
-        if message.get("model") == "<synthetic>":
+        if message.get("model") == _SYNTHETIC:
             return False
         self.answers[name] = _tokens(usage, _SNAKE)
         self.sum = plus(self.sum, self.answers[name])
@@ -165,6 +191,60 @@ def _of_models(models: Mapping[str, object]) -> Tokens | None:
     for usage in models.values():
         total = plus(total, _tokens(table(usage), _CAMEL))
     return total if any(total) else None
+
+
+def _blocks(record: Mapping[str, object], kind: str = "") -> list[dict[str, object]]:
+    """The parts of a message, of one type if it is named."""
+    content = table(record, "message").get("content")
+    blocks = [table(block) for block in content] if isinstance(content, list) else []
+    return [block for block in blocks if kind in ("", block.get("type"))]
+
+
+def _again(record: Mapping[str, object]) -> str:
+    """Why and when a call is made again."""
+    delay = micros(count(record.get("retry_delay_ms")) / 1_000)
+    why = one_line(record.get("error"), 60) or "error"
+    return f"{why}, again in {(delay or 0) / 1_000_000:g} s"
+
+
+def _noticed(record: Mapping[str, object]) -> Iterator[Entry]:
+    if record.get("subtype") == "init":
+        yield begun(record)
+    elif record.get("subtype") == "api_retry":
+        yield from failed(_again(record))
+
+
+def _said(record: Mapping[str, object]) -> Iterator[Entry]:
+    speaks = failed if table(record, "message").get("model") == _SYNTHETIC else said
+    for block in _blocks(record):
+        kind = text(block.get("type"))
+        if kind == "text":
+            yield from speaks(block.get("text"))
+        elif kind.endswith("tool_use"):
+            yield used(block.get("name"), block.get("input"))
+        elif kind.endswith("tool_result"):
+            yield resulted(block.get("content"))
+
+
+def _answered(record: Mapping[str, object]) -> Iterator[Entry]:
+    """What tools gave; the program tells it as words of the user."""
+    for block in _blocks(record, "tool_result"):
+        yield resulted(block.get("content"))
+
+
+def _refused(record: Mapping[str, object]) -> Iterator[Entry]:
+    limit = table(record, "rate_limit_info")
+    if limit.get("status") == "rejected":
+        yield from failed(f"{one_line(limit.get('rateLimitType'), 40) or 'usage'} limit reached")
+
+
+def _turned(record: Mapping[str, object]) -> Iterator[Entry]:
+    models = _of_models(table(record, "modelUsage"))
+    tokens = models or _tokens(table(record, "usage"), _SNAKE)
+    failing = record.get("is_error") is True or record.get("subtype") != "success"
+    if failing and record.get("subtype") != "success":  # else a message has said it
+        yield from failed(_error_text(record))
+    yield turned("failed" if failing else "ended", tokens if any(tokens) else None)
 
 
 def _denied(result: Mapping[str, object]) -> str:

@@ -6,11 +6,13 @@ neither usage nor a code: the text of its error is all there is.
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from fairlane.agents.contract import OutputLine, Verdict
 from fairlane.agents.parsers.base import RecordParser
-from fairlane.agents.records import count, one_line, parse_record, session_id, table, words
+from fairlane.agents.records import count, one_line, parse_record, session_id, table, text, words
+from fairlane.agents.transcript import Entry, failed, resulted, said, turned, used
 from fairlane.agents.verdicts import by_error, unfinished
 from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
@@ -58,6 +60,22 @@ class CodexParser(RecordParser):
         elif kind in ("turn.started", "turn.completed", "turn.failed"):
             yield from self._turn(kind, record)
 
+    def told(self, kind: str, record: dict[str, object]) -> Iterator[Entry]:
+        """What a record of this type says in a transcript."""
+        item = table(record, "item")
+        if kind == "turn.started":
+            yield turned("started")
+        elif kind == "turn.completed":
+            usage = table(record, "usage")
+            yield turned("ended", _since(_totals(usage), self.baseline) if usage else None)
+        elif kind == "turn.failed":
+            yield from failed(_message(table(record, "error")))
+            yield turned("failed")
+        elif kind == "error":
+            yield from failed(_message(record))
+        elif kind.startswith("item."):
+            yield from _TOLD.get(text(item.get("type")), _untold)(kind, item)
+
     def verdict(
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
     ) -> Verdict:
@@ -88,6 +106,7 @@ class CodexParser(RecordParser):
         self.error = ""
         if item_type == "agent_message" and kind == "item.completed":
             self.summary = words(item.get("text")) or self.summary
+            self.answer = text(item.get("text")) or self.answer
             yield OutputLine("text", one_line(item.get("text")))
         elif isinstance(item_type, str) and item_type in _TOOLS and kind != "item.updated":
             state = "" if kind == "item.started" else f" ({one_line(item.get('status'), 20)})"
@@ -119,5 +138,82 @@ def _since(totals: Tokens, baseline: Tokens) -> Tokens:
         return totals
     return Tokens(*(now - before for now, before in zip(totals, baseline, strict=True)))
 
+
+def _commanded(kind: str, item: Mapping[str, object]) -> Iterator[Entry]:
+    if kind == "item.started":
+        yield used("shell", _unwrapped(text(item.get("command"))))
+    elif kind == "item.completed":
+        code = item.get("exit_code")
+        note = f"\nexit {code}" if isinstance(code, int) and code else ""
+        yield resulted(text(item.get("aggregated_output")).rstrip() + note)
+
+
+def _unwrapped(command: str) -> str:
+    """The command that a shell was given as its only argument."""
+    try:
+        words = shlex.split(command[:_COMMAND_MAX])
+    except ValueError:
+        return command
+    return words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else command
+
+
+def _called(kind: str, item: Mapping[str, object]) -> Iterator[Entry]:
+    name = ".".join(filter(None, (text(item.get("server")), text(item.get("tool")))))
+    if kind == "item.started":
+        yield used(name, item.get("arguments") or item.get("prompt"))
+    elif kind == "item.completed":
+        yield resulted(text(table(item, "error").get("message")) or item.get("result"))
+
+
+def _changed(kind: str, item: Mapping[str, object]) -> Iterator[Entry]:
+    changes = item.get("changes")
+    if kind == "item.completed":
+        listed = [table(change) for change in changes] if isinstance(changes, list) else []
+        named = [f"{text(each.get('kind'))} {text(each.get('path'))}".strip() for each in listed]
+        yield used("file_change", ", ".join(named))
+        if item.get("status") == "failed":
+            yield resulted("failed")
+
+
+def _searched(kind: str, item: Mapping[str, object]) -> Iterator[Entry]:
+    if kind == "item.completed":
+        yield used("web_search", item.get("query"))
+
+
+def _listed(kind: str, item: Mapping[str, object]) -> Iterator[Entry]:
+    items = item.get("items")
+    steps = [table(step) for step in items] if isinstance(items, list) else []
+    if kind != "item.completed":  # that repeats it at the end of the turn
+        open_steps = [text(step.get("text")) for step in steps if step.get("completed") is not True]
+        done = f"{len(steps) - len(open_steps)} of {len(steps)} done"
+        yield used("todo_list", f"{done}: {open_steps[0]}" if open_steps else done)
+
+
+def _spoken(kind: str, item: Mapping[str, object]) -> Iterator[Entry]:
+    if kind == "item.completed":
+        yield from said(item.get("text"))
+
+
+def _warned(kind: str, item: Mapping[str, object]) -> Iterator[Entry]:
+    if kind == "item.completed":
+        yield from failed(item.get("message"))
+
+
+def _untold(kind: str, item: Mapping[str, object]) -> Iterator[Entry]:
+    return iter(())
+
+
+_COMMAND_MAX = 100_000
+#: Type of an item -> what a transcript tells of it.
+_TOLD = {
+    "agent_message": _spoken,
+    "collab_tool_call": _called,
+    "command_execution": _commanded,
+    "error": _warned,
+    "file_change": _changed,
+    "mcp_tool_call": _called,
+    "todo_list": _listed,
+    "web_search": _searched,
+}
 
 READER = CodexParser

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlane.agents.contract import OutputLine, Verdict
-from fairlane.agents.parsers.base import RecordParser
+from fairlane.agents.parsers.base import RecordParser, begun
 from fairlane.agents.records import (
     count,
     micro_dollars,
@@ -23,6 +23,7 @@ from fairlane.agents.records import (
     text,
     words,
 )
+from fairlane.agents.transcript import Entry, failed, said, turned
 from fairlane.agents.verdicts import epoch_instant, unfinished
 from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
@@ -57,7 +58,22 @@ class DemoParser(RecordParser):
         elif record.get("type") != "progress":
             kind = "session" if record.get("type") == "start" else "other"
         self.summary = words(record.get("text")) or self.summary
+        if kind != "final" or record.get("outcome") == "succeeded":
+            self.answer = text(record.get("text")) or self.answer
         yield OutputLine(kind, one_line(record.get("text")), self.tokens, self.usd, self.session)
+
+    def told(self, kind: str, record: dict[str, object]) -> Iterator[Entry]:
+        """What a record of this type says in a transcript."""
+        if kind == "start":
+            yield begun(record)
+        elif kind != "result":
+            yield from said(record.get("text"))
+        elif record.get("outcome") == "succeeded":
+            yield from said(record.get("text"))
+            yield turned("ended", _tokens(record))
+        else:
+            yield from failed(text(record.get("detail")) or record.get("text"))
+            yield turned("failed", _tokens(record))
 
     def verdict(
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
@@ -78,11 +94,17 @@ class DemoParser(RecordParser):
         return verdict
 
     def _count(self, record: Mapping[str, object]) -> None:
-        if isinstance(record.get("tokens"), dict):
-            counters = table(record, "tokens")
-            self.tokens = Tokens(*(count(counters.get(name)) for name in Tokens._fields))
+        self.tokens = _tokens(record) or self.tokens
         usd = micro_dollars(record.get("usd"))
         self.usd = self.usd if usd is None else usd
+
+
+def _tokens(record: Mapping[str, object]) -> Tokens | None:
+    """Totals so far; None: it does not say."""
+    counters = table(record, "tokens")
+    if not isinstance(record.get("tokens"), dict):
+        return None
+    return Tokens(*(count(counters.get(name)) for name in Tokens._fields))
 
 
 READER = DemoParser

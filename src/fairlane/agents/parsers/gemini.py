@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from fairlane.agents import verdicts
 from fairlane.agents.contract import Facts, OutputLine, Verdict
-from fairlane.agents.parsers.base import RecordParser
-from fairlane.agents.records import count, one_line, table, text, words
+from fairlane.agents.parsers.base import RecordParser, begun
+from fairlane.agents.records import count, last_line, one_line, table, text, words
+from fairlane.agents.transcript import Entry, failed, resulted, said, turned, used
+from fairlane.model.amounts import ANSWER_BYTES
 from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
 
@@ -28,6 +30,10 @@ _TURNS_USED_UP = 53
 class GeminiParser(RecordParser):
     """Keeps the session, the result, and the last words of the model."""
 
+    def __init__(self, baseline: Tokens | None = None) -> None:
+        super().__init__(baseline)
+        self._goes_on = False  # whether the next piece belongs to the message so far
+
     def read(self, kind: str, record: dict[str, object]) -> Iterator[OutputLine]:
         """What a record of this type tells."""
         if kind == "init":
@@ -36,6 +42,7 @@ class GeminiParser(RecordParser):
             self._say(record)
             yield OutputLine("text", one_line(record.get("content")))
         elif kind == "tool_use":
+            self._goes_on = False
             yield OutputLine("tool", one_line(record.get("tool_name"), 100))
         elif kind == "error":
             yield OutputLine("error", one_line(record.get("message")))
@@ -43,6 +50,27 @@ class GeminiParser(RecordParser):
             self.result = record
             self.tokens = _tokens(table(record, "stats")) or self.tokens
             yield OutputLine("final", one_line(table(record, "error").get("message")), self.tokens)
+
+    def told(self, kind: str, record: dict[str, object]) -> Iterator[Entry]:
+        """What a record of this type says in a transcript; a message comes in pieces."""
+        if kind == "init":
+            yield begun(record)
+        elif kind == "message" and record.get("role") == "assistant":
+            if record.get("delta") is True and text(record.get("content")):
+                yield Entry("said", text(record.get("content")), joins=True)
+            else:
+                yield from said(record.get("content"))
+        elif kind == "tool_use":
+            yield used(record.get("tool_name"), record.get("parameters"))
+        elif kind == "tool_result":
+            error = table(record, "error").get("message")
+            yield resulted(record.get("output") or error or record.get("status"))
+        elif kind == "error":
+            yield from failed(record.get("message"))
+        elif kind == "result":
+            succeeded = record.get("status") == "success"
+            yield from failed(table(record, "error").get("message"))
+            yield turned("ended" if succeeded else "failed", _tokens(table(record, "stats")))
 
     def verdict(
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
@@ -55,7 +83,8 @@ class GeminiParser(RecordParser):
         error = table(self.result, "error")
         message = text(error.get("message"))
         if exit_code == _LOGGED_OUT or error.get("type") == "FatalAuthenticationError":
-            detail = one_line(message) or "exit 41"
+            why = filter(None, (verdicts.ended(exit_code, signal), last_line(stderr_tail)))
+            detail = one_line(message or ": ".join(why))
             return Verdict(Outcome.ENVIRONMENT, detail, pause=verdicts.NOT_LOGGED_IN, **facts)
         if self.result is None:
             by_code = verdicts.unfinished(exit_code, signal, stderr_tail, self.begun, **facts)
@@ -68,8 +97,13 @@ class GeminiParser(RecordParser):
 
     def _say(self, record: Mapping[str, object]) -> None:
         """Join the pieces of one message."""
-        piece = text(record.get("content"))[:4_000]
-        self.summary = (self.summary + piece)[-8_000:] if record.get("delta") is True else piece
+        piece = text(record.get("content"))
+        if record.get("delta") is not True or not self._goes_on:
+            self.summary = self.answer = ""
+        self._goes_on = True
+        self.summary = (self.summary + piece[:4_000])[-8_000:]
+        if len(self.answer) <= ANSWER_BYTES:
+            self.answer += piece
 
 
 def _quota(kind: str, message: str, now: Instant, facts: Facts) -> Verdict:

@@ -20,6 +20,7 @@ from fairlane.agents.records import (
     text,
     words,
 )
+from fairlane.agents.transcript import Entry, failed, resulted, said, turned, used
 from fairlane.lifecycle.backoff import WAIT_MAX
 from fairlane.model.project import Tokens
 from fairlane.model.task import Outcome
@@ -47,6 +48,7 @@ class OpencodeParser(RecordParser):
         part = table(record, "part")
         if kind == "text":
             self.summary = words(part.get("text")) or self.summary
+            self.answer = text(part.get("text")) or self.answer
             yield OutputLine("text", one_line(part.get("text")))
         elif kind == "tool_use":
             yield OutputLine("tool", one_line(part.get("tool"), 100))
@@ -57,6 +59,20 @@ class OpencodeParser(RecordParser):
         elif kind == "error":
             self.error = table(record, "error")
             yield OutputLine("error", one_line(_message(self.error)))
+
+    def told(self, kind: str, record: dict[str, object]) -> Iterator[Entry]:
+        """What a record of this type says in a transcript; tools are told when they have ended."""
+        part = table(record, "part")
+        state = table(part, "state")
+        if kind == "text":
+            yield from said(part.get("text"))
+        elif kind == "tool_use":
+            yield used(part.get("tool"), state.get("input"))
+            yield resulted(state.get("output") or state.get("error"))
+        elif kind == "step_finish":
+            yield turned("step" if part.get("reason") == "tool-calls" else "ended", _tokens(part))
+        elif kind == "error":
+            yield from failed(_message(table(record, "error")))
 
     def verdict(
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
@@ -71,17 +87,21 @@ class OpencodeParser(RecordParser):
 
     def _stepped(self, part: Mapping[str, object]) -> OutputLine:
         self.finished = part.get("reason") != "tool-calls"
-        used, cache = table(part, "tokens"), table(part, "tokens", "cache")
-        step = Tokens(
-            count(used.get("input")),
-            count(used.get("output")) + count(used.get("reasoning")),
-            count(cache.get("read")),
-            count(cache.get("write")),
-        )
-        self.tokens = plus(self.tokens or Tokens(), step)
+        self.tokens = plus(self.tokens or Tokens(), _tokens(part))
         cost = micro_dollars(part.get("cost"))
         self.usd = self.usd if cost is None else (self.usd or 0) + cost
         return OutputLine("usage", tokens=self.tokens, usd=self.usd)
+
+
+def _tokens(part: Mapping[str, object]) -> Tokens:
+    """What a step has used."""
+    tokens, cache = table(part, "tokens"), table(part, "tokens", "cache")
+    return Tokens(
+        count(tokens.get("input")),
+        count(tokens.get("output")) + count(tokens.get("reasoning")),
+        count(cache.get("read")),
+        count(cache.get("write")),
+    )
 
 
 def _by_error(error: Mapping[str, object], now: Instant, facts: Facts) -> Verdict:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairlane.agents.contract import OutputLine, Verdict
 from fairlane.agents.records import last_line, one_line
+from fairlane.agents.transcript import Entry, printed
 from fairlane.agents.verdicts import ended
 from fairlane.model.task import Outcome
 
@@ -31,6 +32,10 @@ class PlainParser:
         if shown:
             self.last = shown
             yield OutputLine("text", shown)
+
+    def entries(self, line: str) -> Iterator[Entry]:
+        """The line as it is."""
+        yield printed(line.removesuffix("\r"))
 
     def verdict(
         self, exit_code: int | None, signal: int | None, stderr_tail: str, now: Instant
