@@ -18,7 +18,8 @@ from fairlane.workspaces import checkouts, config, git, plain_files, repository,
 from fairlane.workspaces.plain_files import NotPlain, bytes_of, line_of
 
 _NOT_OPENED = frozenset({"hooks", "modules"})
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+#: A commit as references name it.
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PACKED_BYTES_MAX = 1 << 24
 #: In our git folder of a clone: it is there until the clone is filled.
 _BEING_MADE = "being_made"
@@ -72,6 +73,7 @@ def ready(repo: git.Checkout, path: Path, branch: str, start: str, base: str) ->
 
 def _make(at: git.Checkout, branch: str, start: str) -> None:
     path, dot = at.path, at.path / ".git"
+    repository.stamp_of(at, path).unlink(missing_ok=True)  # it is not set up
     shutil.rmtree(at.own, ignore_errors=True)
     path.mkdir(mode=0o700, exist_ok=True)
     at.own.mkdir(mode=0o700, parents=True)
@@ -84,14 +86,14 @@ def _make(at: git.Checkout, branch: str, start: str) -> None:
     words = ("init", "--quiet", "--template=", f"--object-format={form}", "-b", branch, ".")
     git.execute(path, words, git.environment())
     (dot / "objects" / "info" / "alternates").write_text(f"{at.common / 'objects'}\n", "utf-8")
-    _copy_shallow(at, dot)
-    _write_config(at, dot)
+    copy_shallow(at, dot)
+    write_config(at, dot)
     git.run(at, "checkout", "--quiet", "--force")
     _agree(at, branch)
     (at.own / _BEING_MADE).unlink()
 
 
-def _write_config(at: git.Checkout, dot: Path) -> None:
+def write_config(at: git.Checkout, dot: Path) -> None:
     """The repository's settings as git sees them here, and who commits."""
     who = dict(git.committer(at)) or {
         name: git.configured(at, name) or "" for name in ("user.name", "user.email")
@@ -101,7 +103,8 @@ def _write_config(at: git.Checkout, dot: Path) -> None:
     (dot / "config").write_text(text, "utf-8", "surrogateescape")
 
 
-def _copy_shallow(at: git.Checkout, folder: Path) -> None:
+def copy_shallow(at: git.Checkout, folder: Path) -> None:
+    """Tell a git folder where the history of the repository ends."""
     with suppress(FileNotFoundError):
         shutil.copyfile(at.common / "shallow", folder / "shallow")
 
@@ -126,6 +129,21 @@ def _agree(at: git.Checkout, branch: str) -> None:
 def _put(path: Path, commit: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     repository.replace(path, f"{commit}\n")
+
+
+def fetched(at: git.Checkout, repo: git.Checkout, branch: str) -> str:
+    """The clone's last commit, brought into the repository under a name that `upload.drop` drops.
+
+    Of its branch, or of what it has checked out instead; no branch of the repository changes.
+    """
+    try:
+        commits = commits_of(at.path)
+        commit = commits.get("HEAD") or commits.get(f"refs/heads/{branch_of(at.path)}")
+        commit = commit or _tip_of(at, branch)
+    except NotPlain as error:
+        raise checkouts.Unsafe(at.path, repo, str(error), "clone") from error
+    _bring(at, repo, commit)
+    return commit
 
 
 def fetch(at: git.Checkout, repo: git.Checkout, branch: str) -> None:
@@ -165,7 +183,7 @@ def _bring(at: git.Checkout, repo: git.Checkout, commit: str) -> None:
     text = config.text_of([*settings, ("extensions.objectformat", form)])
     (source / "config").write_text(text, "utf-8")
     (source / "objects").symlink_to(at.path / ".git" / "objects")
-    _copy_shallow(at, source)
+    copy_shallow(at, source)
     try:
         upload.fetch(repo, source, at.path / ".git" / "objects", commit)
     except git.GitError as error:
@@ -208,17 +226,22 @@ def _tip_of(at: git.Checkout, branch: str) -> str:
 
 def commits_of(path: Path) -> dict[str, str]:
     """Every reference of a clone with its commit, read from its files."""
-    dot, found = path / ".git", {}
+    return commits_in(path / ".git")
+
+
+def commits_in(dot: Path) -> dict[str, str]:
+    """Every reference of a git folder with its commit."""
+    found = {}
     if os.path.lexists(dot / "packed-refs"):
         for line in os.fsdecode(bytes_of(dot / "packed-refs", _PACKED_BYTES_MAX)).splitlines():
             commit, _, name = line.partition(" ")
-            if _COMMIT.fullmatch(commit):
+            if COMMIT.fullmatch(commit):
                 found[name] = commit
     for entry in plain_files.entries(dot / "refs"):
         if entry.is_file(follow_symlinks=False):
             found[os.path.relpath(entry.path, dot)] = line_of(Path(entry.path))
     found["HEAD"] = line_of(dot / "HEAD")
-    return {name: text for name, text in found.items() if _COMMIT.fullmatch(text)}
+    return {name: text for name, text in found.items() if COMMIT.fullmatch(text)}
 
 
 def remove(at: git.Checkout) -> None:

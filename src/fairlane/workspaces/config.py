@@ -32,10 +32,12 @@ _KEPT = frozenset(
         "push.default",
     }
 )  # fmt: skip
-#: Keys of one remote or branch that are kept: what a command for pull requests needs.
+#: Keys of one remote, branch or submodule that are kept: what a command for pull requests needs,
+#: and which submodules are left out.
 _KEPT_OF = {
     "remote": frozenset({"fetch", "gh-resolved", "lfsurl", "push", "pushurl", "url"}),
     "branch": frozenset({"fairlane-base", f"{OLD_NAME}-base", "merge", "pushremote", "remote"}),
+    "submodule": frozenset({"active"}),
 }
 #: Files of patterns; they are kept where they are regular files.
 _PATTERNS = frozenset({"core.attributesfile", "core.excludesfile"})
@@ -63,9 +65,10 @@ def settings_of(
 
 
 def of_worktree(own: Path, tree: Path) -> list[git.Setting]:
-    """The settings that hold in one worktree alone."""
+    """The settings that hold in one worktree alone; what it leaves out, the repository says."""
     pairs = _listed(own / "config.worktree")
-    return [kept for name, value in pairs for kept in _kept(name, value, tree, hooks=False)]
+    kept = [setting for name, value in pairs for setting in _kept(name, value, tree, hooks=False)]
+    return [setting for setting in kept if not setting[0].startswith("core.sparsecheckout")]
 
 
 def text_of(settings: Iterable[git.Setting]) -> str:

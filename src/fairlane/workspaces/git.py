@@ -12,10 +12,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
+from typing import IO
 
 from fairlane.clock import poll
 from fairlane.model.errors import MISSING, Refused, Shortage, shortage_in
 from fairlane.model.record import dataclass
+from fairlane.model.visible import last_lines
 
 Setting = tuple[str, str]
 
@@ -45,6 +48,7 @@ _ALWAYS: tuple[Setting, ...] = (
     ("rerere.enabled", "false"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
+    ("advice.graftFileDeprecated", "false"),  # an error of git is told whole, and only it
 )
 _NO_HOOKS = ("core.hooksPath", os.devnull)
 #: The environment of every call: no prompts, no network, no replaced objects.
@@ -89,6 +93,8 @@ class Checkout:
     ours: Path
     hooks: bool = False  # whether the user allows the repository's own hooks
     settings: tuple[Setting, ...] = ()  # that hold in this work tree alone
+    named: tuple[Path, Path] | None = None  # the folder that the user named, and its git folder
+    also: tuple[Setting, ...] = ()  # more variables of every call: another index, other objects
 
     def with_tree(self, path: Path, own: Path, settings: Iterable[Setting] = ()) -> Checkout:
         """Another work tree of the same repository."""
@@ -99,7 +105,7 @@ class Checkout:
         """Which work tree, git folder and configuration every git below sees."""
         settings = environment((*self.settings, *(() if self.hooks else (_NO_HOOKS,))))
         places = {"GIT_DIR": self.own, "GIT_WORK_TREE": self.path, "GIT_COMMON_DIR": self.ours}
-        return settings | {name: str(path) for name, path in places.items()}
+        return settings | {name: str(path) for name, path in places.items()} | dict(self.also)
 
     @property
     def environment_of_user(self) -> dict[str, str]:
@@ -148,12 +154,12 @@ def names(at: Checkout, *words: str) -> list[str]:
 
 def execute(
     folder: Path, words: tuple[str, ...], env: dict[str, str], code_ok: tuple[int, ...] = (0,),
-    given: bytes = b"",
+    given: bytes = b"", seconds: float = SECONDS_MAX,
 ) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
     """One call of git, with what it gets as standard input; `Refused` where it fails."""
     what = f"git {' '.join(words[:2])} in {folder}"
     try:
-        done = _limited(["git", "-C", str(folder), *words], env, given)
+        done = _limited(["git", "-C", str(folder), *words], env, given, seconds)
     except FileNotFoundError as error:
         raise GitError("git is not installed", "Install git, or take `repo` off.") from error
     except OSError as error:
@@ -161,18 +167,45 @@ def execute(
             raise
         raise GitError(f"git {words[0]} in {folder}: {error}") from error
     except subprocess.TimeoutExpired as error:
-        raise GitError(f"git {words[0]} took over {SECONDS_MAX}s in {folder}") from error
+        raise GitError(f"git {words[0]} took over {seconds:g}s in {folder}") from error
     if done.returncode not in code_ok:
         text = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace")
         if missing := shortage_in(text):
             raise Shortage(f"{what}: {missing}")
-        last = (text.splitlines() or ["failed"])[-1]
-        raise GitError(f"{what}: {last}", _hint(last), said=text)
+        raise GitError(f"{what}: {last_lines(text) or 'failed'}", _hint(text), said=text)
     return done
 
 
+@contextmanager
+def output(
+    folder: Path, words: tuple[str, ...], env: dict[str, str], seconds: float = SECONDS_MAX
+) -> Iterator[IO[bytes]]:
+    """What git prints, while it prints it; whoever has read enough leaves, and git ends."""
+    argv = ["git", "-C", str(folder), *words]
+    with subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        limit = Timer(seconds, end, (process,))
+        limit.start()
+        try:
+            assert process.stdout is not None
+            yield process.stdout
+            if not process.stdout.read(1) and process.wait():  # all was read, so its end counts
+                raise GitError(f"git {words[0]} in {folder} failed, or took over {seconds:g}s")
+        finally:
+            limit.cancel()
+            end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a program in a session of its own, with whatever it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def _limited(
-    argv: list[str], env: dict[str, str], given: bytes
+    argv: list[str], env: dict[str, str], given: bytes, seconds: float
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program; at the time limit, whatever it started ends with it."""
     with subprocess.Popen(
@@ -180,10 +213,9 @@ def _limited(
         start_new_session=True,
     ) as process:  # fmt: skip
         try:
-            out, err = process.communicate(given, timeout=SECONDS_MAX)
+            out, err = process.communicate(given, timeout=seconds)
         except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            end(process)
             raise
         return subprocess.CompletedProcess(argv, process.returncode, out, err)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairlane.model.errors import FairlaneError, Refused
+from fairlane.model.errors import FairlaneError, Refused, listed
 from fairlane.model.project import Project
 from fairlane.model.record import dataclass
 from fairlane.model.task import Status
 from fairlane.settings import Settings
-from fairlane.workspaces import checkouts, clone, git, repository, tree
+from fairlane.workspaces import checkouts, clone, git, repository, submodules, tree
 from fairlane.workspaces.place import base_of, folder_of, is_ours, repo_of
 from fairlane.workspaces.plain_files import NotPlain, shown
 
@@ -56,7 +56,10 @@ def clean(home: Path, leftover: Leftover, project: Project) -> None:
                 raise Refused(f"{leftover.path} stays: {why}")
             clone.remove(at)
         else:
-            tree.check_no_pipes(checkouts.verified(repo, leftover.path))
+            worktree = checkouts.verified(repo, leftover.path)
+            if why := _unfinished(worktree):
+                raise Refused(f"{leftover.path} stays: {why}")
+            submodules.empty(worktree)
             git.run(repo, "worktree", "remove", str(leftover.path))
         if leftover.branch and is_ours(leftover.branch):
             git.run(repo, "branch", "--quiet", "-D", leftover.branch)
@@ -125,8 +128,10 @@ def _reason_of_clone(
 
 
 def _unfinished(at: git.Checkout) -> str:
-    """What git would lose, or cannot remove."""
+    """What would be lost."""
     if tree.is_dirty(at):
         return "it has changes that are not committed"
     inside = tree.repositories_in(at)
-    return f"it has submodules: {', '.join(map(shown, inside))}" if inside else ""
+    if others := sorted({*inside} - submodules.declared(at)) if inside else []:
+        return f"it has repositories inside: {listed([shown(name) for name in others], 3)}"
+    return submodules.reason_to_stay(at) if inside else ""

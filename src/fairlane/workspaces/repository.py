@@ -23,7 +23,12 @@ _NOT_OPENED = frozenset({"hooks", "modules"})
 _SHARED = ("HEAD", "info", "logs", "objects", "packed-refs", "refs", "shallow", "worktrees")
 #: Folders of programs that store beside git, and of references in a newer format.
 _SHARED_IF_THERE = ("annex", "git-crypt", "lfs", "reftable")
+_RECORD = "repository.json"
 _RECORD_BYTES_MAX = 1 << 20
+#: In our folder of a repository: what Fairlane knows of its submodules.
+SUBMODULES = "submodules"
+#: In our folder of a repository: where its remotes lead.
+REMOTES = "remotes"
 #: What a record says of where a repository is.
 _PLACES = ("path", "own", "common")
 
@@ -53,33 +58,72 @@ def open_at(home: Path, folder: Path, hooks: bool = False) -> git.Checkout | Non
         own, common = _git_folders(folder)
         if not ((common / "objects").is_dir() and (common / "refs").is_dir()):
             return None
-        for place in {own, common}:
-            plain_files.check(place, _NOT_OPENED)
-            plain_files.check_no_pipes(place / "modules")
-        _compare(_Found(folder, own, common, alternates_of(common)), ours)
-        of_user = config.names_of_user()
-        settings = config.settings_of(common, own, folder, hooks, of_user)
-        view = ours / ("view-with-hooks" if hooks else "view")
-        _make_folders(common, "filter.lfs.clean" in of_user)
-        with git.locked(ours / "view.lock"):  # another thread may be about to make it
-            _write_view(view, common, config.text_of(settings), hooks)
+        view = _view(_Found(folder, own, common, alternates_of(common)), ours, folder, hooks)
     except (NotPlain, OSError) as error:
-        if isinstance(error, OSError) and error.errno in MISSING:
-            raise
-        hint = "Git would follow it, so it is not called: remove it, then `fairlane retry TASK`."
-        raise Unsafe(f"the git folder of {folder} is not safe: {error}", hint) from error
-    return git.Checkout(folder, own, common, view, hooks)
+        raise _unsafe(folder, error) from error
+    return git.Checkout(folder, own, common, view, hooks, named=(folder, own))
+
+
+def open_submodule(above: git.Checkout, folder: Path) -> git.Checkout:
+    """The git folder of a submodule, safe to read; it has no work tree and runs no hooks."""
+    assert above.named is not None
+    digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+    ours = _place_of_submodules(above) / digest
+    try:
+        found = _Found(folder, folder, folder, alternates_of(folder))
+        view = _view(found, ours, above.named[0], hooks=False)
+    except (NotPlain, OSError) as error:
+        raise _unsafe(folder, error) from error
+    return git.Checkout(folder, folder, folder, view, named=above.named)
+
+
+def _place_of_submodules(above: git.Checkout) -> Path:
+    """One folder for all submodules of a repository, also for those inside of submodules."""
+    own = folder_for(above)
+    return own.parent if own.parent.name == SUBMODULES else own / SUBMODULES
+
+
+def _unsafe(folder: Path, error: Exception) -> Exception:
+    if isinstance(error, OSError) and error.errno in MISSING:
+        return error
+    hint = "Git would follow it, so it is not called: remove it, then `fairlane retry TASK`."
+    return Unsafe(f"the git folder of {folder} is not safe: {error}", hint)
+
+
+def _view(found: _Found, ours: Path, named: Path, hooks: bool) -> Path:
+    """Check a git folder, and bring our view of it up to date."""
+    common = found.common
+    for place in {found.own, common}:
+        plain_files.check(place, _NOT_OPENED)
+        plain_files.check_no_pipes(place / "modules")
+    _compare(found, ours, named)
+    of_user = config.names_of_user()
+    settings = config.settings_of(common, found.own, found.path, hooks, of_user)
+    view = ours / ("view-with-hooks" if hooks else "view")
+    _make_folders(common, "filter.lfs.clean" in of_user)
+    with git.locked(ours / "view.lock"):  # another thread may be about to make it
+        _write_view(view, common, config.text_of(settings), hooks)
+    return view
 
 
 def forget(home: Path, folder: Path) -> None:
     """A person names the repository anew: what it is now counts."""
-    with suppress(FileNotFoundError):
-        (_place(home, folder) / "repository.json").unlink()
+    place = _place(home, folder)
+    modules, remotes = (place / SUBMODULES).glob(f"*/{_RECORD}"), (place / REMOTES).glob("*")
+    for record in (place / _RECORD, *modules, *remotes):
+        with suppress(FileNotFoundError):
+            record.unlink()
 
 
 def folder_for(repo: git.Checkout) -> Path:
     """Where the home folder keeps what it knows of a repository."""
     return repo.ours.parent
+
+
+def stamp_of(repo: git.Checkout, path: Path) -> Path:
+    """The file that says that a work tree was set up (`setups.py`)."""
+    digest = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:16]
+    return folder_for(repo) / "setups" / digest
 
 
 def outer(folder: Path) -> Path | None:
@@ -121,9 +165,9 @@ def _git_folders(folder: Path) -> tuple[Path, Path]:
     return own, common
 
 
-def _compare(found: _Found, ours: Path) -> None:
+def _compare(found: _Found, ours: Path, named: Path) -> None:
     """A repository stays what it was when Fairlane saw it first."""
-    record = ours / "repository.json"
+    record = ours / _RECORD
     if not os.path.lexists(record):
         ours.mkdir(mode=0o700, parents=True, exist_ok=True)
         document = {name: str(getattr(found, name)) for name in _PLACES}
@@ -135,7 +179,7 @@ def _compare(found: _Found, ours: Path) -> None:
         alternates = frozenset(known["alternates"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotPlain(f"{record} is damaged") from error
-    hint = f"If you changed it: `fairlane project set PROJECT --repo {found.path}` accepts it."
+    hint = f"If you changed it: `fairlane project set PROJECT --repo {named}` accepts it."
     for name, was in before.items():
         if was != (now := getattr(found, name)):
             what = "the repository" if name == "path" else f"{found.path / '.git'}"

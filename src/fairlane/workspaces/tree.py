@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from fairlane.model.errors import Refused, listed
-from fairlane.workspaces import git, plain_files
+from fairlane.workspaces import git, plain_files, submodules
 from fairlane.workspaces.plain_files import NotPlain, shown
 
-#: The mode by which git stores another repository's commit instead of files.
-_LINK = "160000 "
 #: Files of a work tree that git opens, whatever they are.
 _OPENED = frozenset({".gitattributes", ".gitignore", ".gitmodules"})
 
@@ -35,6 +34,33 @@ def check_no_pipes(at: git.Checkout) -> None:
         raise Refused(f"{at.path} cannot be read by git: {error}", hint, "pipe") from error
 
 
+def renew_index(at: git.Checkout) -> None:
+    """Take from an index that an agent wrote its entries alone: flags and times hide changes.
+
+    Where the user has a sparse checkout, what is not there stays left out.
+    """
+    rows = git.execute(at.path, ("ls-files", "--stage", "-z"), at.environment).stdout
+    left_out = _left_out(at) if git.configured(at, "core.sparsecheckout") == "true" else []
+    new = at.own / "index.anew"
+    env = replace(at, also=(*at.also, ("GIT_INDEX_FILE", str(new)))).environment
+    try:
+        new.unlink(missing_ok=True)
+        git.execute(at.path, ("read-tree", "--empty"), env)
+        git.execute(at.path, ("update-index", "-z", "--index-info"), env, given=rows)
+        if left_out:
+            words = ("update-index", "--skip-worktree", "-z", "--stdin")
+            git.execute(at.path, words, env, given=os.fsencode("\0".join(left_out)))
+        new.replace(at.own / "index")
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _left_out(at: git.Checkout) -> list[str]:
+    """What a sparse checkout leaves out, by the index and in the folder."""
+    tagged = (row.partition(" ") for row in git.names(at, "ls-files", "-t", "-z"))
+    return [name for tag, _, name in tagged if tag == "S" and not os.path.lexists(at.path / name)]
+
+
 def commit_all(at: git.Checkout, message: str) -> None:
     """Commit everything as the repository's user; never look into submodules."""
     links = links_of(at)
@@ -47,13 +73,20 @@ def commit_all(at: git.Checkout, message: str) -> None:
 
 
 def refuse_nested(at: git.Checkout, base: str | None) -> None:
-    """Repositories that an agent made inside its worktree are named; their files would be lost."""
+    """Repositories that an agent made inside its worktree are named; their files would be lost.
+
+    So is work inside of submodules (`submodules.py`).
+    """
     check_no_pipes(at)
     untracked = git.names(at, "ls-files", "--others", "--exclude-standard", "-z")
     nested = {name.rstrip("/") for name in untracked if name.endswith("/")}
-    links = {*links_of(at), *_paths(git.names(at, "ls-tree", "-r", "-z", "HEAD"))}
+    committed = submodules.links_in(at, "HEAD")
+    links = {*links_of(at), *committed}
+    started_with = registered(at, base) if links else {}
+    nested |= links - started_with.keys()
     if links:
-        nested |= links - _registered(at, base)
+        moved = {link for link in committed if committed[link] != started_with.get(link)}
+        nested |= {*moved, *repositories_in(at)} - submodules.declared(at)
     if nested:
         names = listed([shown(name) for name in sorted(nested)], 3)
         raise Refused(
@@ -61,6 +94,8 @@ def refuse_nested(at: git.Checkout, base: str | None) -> None:
             "Move them away or delete their .git, then `fairlane retry TASK`.",
             "nested",
         )
+    if links:
+        submodules.refuse_changed(at, started_with)
 
 
 def links_of(at: git.Checkout) -> list[str]:
@@ -73,11 +108,11 @@ def repositories_in(at: git.Checkout) -> list[str]:
     return [link for link in links_of(at) if os.path.lexists(at.path / link / ".git")]
 
 
-def _registered(at: git.Checkout, base: str | None) -> frozenset[str]:
-    """The submodules of the commit from which the work started."""
+def registered(at: git.Checkout, base: str | None) -> dict[str, str]:
+    """The submodules of the commit from which the work started, with the commit of each."""
     start = git.call(at, "merge-base", base or "HEAD", "HEAD", code_ok=(0, 1, 128)).stdout.split()
-    return frozenset(_paths(git.names(at, "ls-tree", "-r", "-z", start[0])) if start else ())
+    return submodules.links_in(at, start[0]) if start else {}
 
 
 def _paths(lines: list[str]) -> list[str]:
-    return [line.partition("\t")[2] for line in lines if line.startswith(_LINK)]
+    return [line.partition("\t")[2] for line in lines if line.startswith(submodules.LINK)]

@@ -34,12 +34,13 @@ def fetch(repo: git.Checkout, source: Path, objects: Path, commit: str) -> None:
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_SYSTEM": os.devnull,
     }
+    drop(repo, commit)  # an agent can have made it lead to a branch
     git.execute(repo.path, words, env)
 
 
 def drop(repo: git.Checkout, commit: str) -> None:
     """The branch has it now."""
-    git.run(repo, "update-ref", "-d", f"{REFERENCE}/{commit}")
+    git.run(repo, "update-ref", "--no-deref", "-d", f"{REFERENCE}/{commit}")
 
 
 def objects_of(repo: git.Checkout) -> tuple[Path, ...]:
