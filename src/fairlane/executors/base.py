@@ -76,11 +76,14 @@ class Orders:
     timeout: float | None = None
     silence: float | None = None
     max_bytes: int = 64 * 1024 * 1024
+    tail_bytes: int = 0  # of the end of what is more than that
     line_max: int = LINE_MAX
+    joined: bool = False  # errors stand among the output, in one log
     mask: tuple[str, ...] = ()
     sandbox: Sandbox | None = None
     after: After | None = None
     calls: Calls | None = None
+    seal: str = field(default="", repr=False)  # a secret that the end of a success tells
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,7 @@ class Exit:
     started_at: int = 0
     ended_at: int = 0
     damage: str = ""  # what is wrong with the run folder; then nothing else is known
+    seal: str = ""  # that of its orders, where it ended with code 0 and was not stopped
     noted: bool = False  # its supervisor died before it had saved the output and swept up
 
 

@@ -38,7 +38,7 @@ _PID_MAX = 1 << 22
 #: The types of the fields of `exit.json`.
 _EXIT_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("exit_code", "signal"), (int, NoneType)),
-    **dict.fromkeys(("launch_error", "stopped", "record", "limit"), (str,)),
+    **dict.fromkeys(("launch_error", "stopped", "record", "limit", "seal"), (str,)),
     **dict.fromkeys(("errno", "dropped", "started_at", "ended_at"), (int,)),
     **dict.fromkeys(("final", "environment", "cut"), (bool,)),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Iterator
@@ -39,6 +40,11 @@ def damage_of(error: OSError) -> str:
 def opened(path: Path) -> BinaryIO:
     """A regular file of a run folder, for reading."""
     return os.fdopen(_open(path, os.O_RDONLY), "rb")
+
+
+def log_of(run: Path) -> Path:
+    """The file with what a command printed; with its errors, where they stand among its output."""
+    return run / "stdout.log"
 
 
 def size(path: Path) -> int:
@@ -125,6 +131,31 @@ def make_run(folder: Path) -> Path:
         os.close(within)
     with _inside(folder):
         return folder
+
+
+def make_anew(folder: Path) -> Path:
+    """An empty run folder; whatever an agent has left in its place is removed."""
+    with suppress(FileNotFoundError):
+        within = os.open(folder.parents[1], _FOLDER)
+        try:
+            with _below(within, folder, folder.parts[-2:-1]) as task:
+                _remove(folder, task)
+        finally:
+            os.close(within)
+    return make_run(folder)
+
+
+def _remove(folder: Path, task: int) -> None:
+    """Remove whatever has this name in the folder of a task; a link is not followed."""
+    try:
+        os.unlink(folder.name, dir_fd=task)
+    except (IsADirectoryError, PermissionError):  # systems refuse a folder in either way
+        try:
+            shutil.rmtree(folder.name, dir_fd=task)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise Damaged(f"{folder} cannot be removed: {damage_of(error)}") from error
 
 
 def _make(folder: Path, within: int) -> None:

@@ -33,6 +33,7 @@ from .files import (
     note_end,
     own_process,
     process_started,
+    with_end,
     write,
 )
 from .log import Log
@@ -103,7 +104,7 @@ class Runner:
         self._held.kill()
         sweep(self.agent.pid, self.orders["marker"])
         self._held.close()
-        code, errors = self.agent.returncode, end_of_file(names[1])
+        code, errors = self.agent.returncode, end_of_file(names[not self.orders["joined"]])
         return (
             exit_status(code)
             | self._held.ended(code, self.stopped, errors)
@@ -133,10 +134,11 @@ class Runner:
             stdin = os.fdopen(os.memfd_create("prompt"), "w+b")
             stdin.write(text.encode())
             stdin.seek(0)
+        errors = subprocess.STDOUT if self.orders["joined"] else subprocess.PIPE
         argv, first, descriptors = self._held.prepare(self.orders["argv"])
         agent = subprocess.Popen(
             argv, cwd=self.orders["cwd"], env=self.orders["env"], stdin=stdin,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
             preexec_fn=first, pass_fds=descriptors,  # noqa: PLW1509
         )  # fmt: skip
         self._held.started()
@@ -152,8 +154,8 @@ class Runner:
     def _give_up(self, agent: subprocess.Popen[bytes], logs: list[Log]) -> None:
         """The agent cannot be supervised: kill it, and make room for the exit record."""
         for file in (agent.stdout, agent.stderr, *logs):
-            assert file is not None
-            file.close()
+            if file is not None:
+                file.close()
         agent.kill()
         agent.wait()
         self._held.kill()
@@ -162,7 +164,8 @@ class Runner:
     def _watch(self, agent: subprocess.Popen[bytes], logs: list[Log]) -> None:
         selector, unended = selectors.DefaultSelector(), set[int]()
         for pipe, log in zip((agent.stdout, agent.stderr), logs, strict=True):
-            assert pipe is not None
+            if pipe is None:  # its errors stand among its output
+                continue
             os.set_blocking(pipe.fileno(), False)
             read = partial(self._read, log, logs[0])
             unended.add(selector.register(pipe, selectors.EVENT_READ, read).fd)
@@ -192,7 +195,7 @@ class Runner:
 
     def _end(self, _: int) -> bool:
         assert self.agent is not None
-        note_end(self.folder, self.agent.wait(), self.stopped)
+        note_end(self.folder, self.agent.wait(), self.stopped, self.orders["seal"])
         self._drained_at = time.monotonic() + DRAIN_SECONDS
         return False
 
@@ -312,7 +315,7 @@ def main() -> int:
     if runner.calls is not None:
         runner.calls.close()
     times = {"started_at": runner.started_at, "ended_at": time.time_ns() // 1000}
-    write(folder, "exit.json", ended | times | {"stopped": runner.stopped})
+    write(folder, "exit.json", times | with_end(ended, runner.stopped, orders["seal"]))
     with contextlib.suppress(OSError):
         os.unlink(os.path.join(folder, ENDED))
     if orders["after"]:

@@ -54,12 +54,15 @@ if TYPE_CHECKING:
         timeout: float | None
         silence: float | None
         max_bytes: int
+        tail_bytes: int
+        joined: bool
         line_max: int
         mask: list[str]
         sandbox: Sandbox | None
         marker: str  # of all processes of the run
         after: After | None
         calls: Calls | None
+        seal: str
         echo: bool  # to the terminal too
 
 
@@ -107,13 +110,19 @@ def exit_status(code: int) -> dict[str, object]:
     return {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
 
 
-def note_end(folder: str, code: int, stopped: str) -> None:
+def with_end(ended: dict[str, object], stopped: str, seal: str) -> dict[str, object]:
+    """A record with why it was stopped; that of a success has the seal, which nobody else knows."""
+    success = ended.get("exit_code") == 0 and not stopped
+    return ended | {"stopped": stopped} | ({"seal": seal} if success and seal else {})
+
+
+def note_end(folder: str, code: int, stopped: str, seal: str) -> None:
     """Say at once how the agent ended: this runner may be killed before its exit record is there.
 
     It is for the death of this process, not of the machine.
     """
     with contextlib.suppress(OSError):
-        write(folder, ENDED, exit_status(code) | {"stopped": stopped}, now=True)
+        write(folder, ENDED, with_end(exit_status(code), stopped, seal), now=True)
 
 
 def make_room(folder: str) -> bool:

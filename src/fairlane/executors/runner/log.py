@@ -8,6 +8,7 @@ import json
 import os
 import re
 import stat
+import time
 
 from .files import SAFE
 
@@ -19,16 +20,56 @@ if TYPE_CHECKING:
 
 #: The longest final record that is written beside the log.
 RECORD_MAX = 1 << 16
+#: How often it is noted when output was written, and how many bytes of such notes there are.
+TIMES_NANOSECONDS = 10**9
+TIMES_MAX = 1 << 22
+
+
+class Times:
+    """A file that says when a log grew: a byte's place and the time, at most once a second."""
+
+    def __init__(self, path: str) -> None:
+        self._path, self._left, self._noted = path, TIMES_MAX, 0
+        self._file: int | None = None
+
+    def note(self, place: int) -> None:
+        """From this byte on it is written now."""
+        now = time.time_ns()
+        if 0 <= now - self._noted < TIMES_NANOSECONDS or self._left <= 0:
+            return
+        self._noted = now
+        line = b"%d %d\n" % (place, now // 1000)
+        if self._left <= 2 * len(line):
+            line, self._left = b"%d 0\n" % place, 0  # from here on nobody knows
+        self._left -= len(line)
+        try:
+            if self._file is None:
+                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | SAFE
+                self._file = os.open(self._path, flags, 0o600)
+            os.write(self._file, line)
+        except OSError:  # a transcript can do without
+            self._left = 0
+
+    def close(self) -> None:
+        """No more output."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
 
 class Log:
-    """One output file: whole lines, masked, up to a size, and after them the last final record."""
+    """One output file: whole lines, masked, up to a size, and after them the last final record.
+
+    Where the orders want it (`tail_bytes`), the end of what was too much is kept too.
+    """
 
     def __init__(self, path: str, orders: Orders) -> None:
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | SAFE, 0o600)
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise OSError(errno.EINVAL, "no regular file", path)
         self._file: BinaryIO = os.fdopen(file, "ab", buffering=0)
+        self._at = os.fstat(file).st_size
+        self._times = Times(f"{path.removesuffix('.log')}.times")
         self._left, self._line_max = orders["max_bytes"], orders["line_max"]
         self._mask: re.Pattern[bytes] | None = None
         self._final = orders["final"]
@@ -39,6 +80,8 @@ class Log:
         self.finals = 0  # final records so far
         self.record = b""  # the last of them, if it is short: a full disk may cost the file its end
         self._beyond = b""  # the last of them, if it came when the file was full
+        self._tail_max = orders["tail_bytes"]
+        self._tail = b""  # the last of what was dropped, and as much again, so that masks fit
 
     def mask(self, patterns: list[str]) -> None:
         """Hide what fits one of these; said when the agent runs, as it takes a while to prepare."""
@@ -53,7 +96,8 @@ class Log:
         if end:
             self._block(b"".join([*self._parts, whole, end]))
             self._parts, self._length = [], 0
-        if self._left <= 0 and not self._parts and not rest.startswith(b"{"):
+        beyond = self._left <= 0 and not self._tail_max
+        if beyond and not self._parts and not rest.startswith(b"{"):
             self.dropped += len(rest)  # what follows is not the beginning of a record
             self._parts, self._length = ([b" "], 1) if rest else ([], 0)
         elif rest:
@@ -69,9 +113,15 @@ class Log:
             self._block(b"".join(self._parts) + b"\n")
         if self._beyond:
             self._write(b"\n" + self._beyond + b"\n")
+        tail = self._masked(self._tail)
+        if len(tail) > self._tail_max:
+            tail = tail[-self._tail_max :]
+            tail = tail[tail.find(b"\n") + 1 :]
         if self.dropped:
-            self._write(b"[fairlane: %d bytes were dropped]\n" % self.dropped)
+            lost = max(0, self.dropped - len(tail))
+            self._write(b"[fairlane: %d bytes were dropped]\n" % lost + tail)
         self._file.close()
+        self._times.close()
 
     def _block(self, lines: bytes) -> None:
         """Lines, each with its end."""
@@ -85,6 +135,8 @@ class Log:
             self._left -= len(within)
             self._write(self._masked(within))
         self.dropped += len(beyond)
+        if beyond and self._tail_max:
+            self._tail = (self._tail + beyond)[-2 * self._tail_max :]
         if finals:
             kept = not beyond or finals[-1] in within
             self._beyond = b"" if kept else self._masked(finals[-1])
@@ -93,9 +145,12 @@ class Log:
         return self._mask.sub(b"***", data) if self._mask else data
 
     def _write(self, data: bytes) -> None:
+        self._times.note(self._at)
         try:
             while data:
-                data = data[self._file.write(data) :]
+                written = self._file.write(data)
+                self._at += written
+                data = data[written:]
         except OSError:  # no room: the agent continues, this output is lost
             self.dropped += len(data)
             self.cut = True
