@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import PurePosixPath
 from typing import TypedDict
@@ -13,11 +13,17 @@ from fairlane.model.amounts import TOKENS_MAX
 from fairlane.model.errors import FairlaneError, Invalid
 from fairlane.model.instant import Instant, Micros
 from fairlane.model.record import dataclass, filled, layout
-from fairlane.model.task import Status, Task
+from fairlane.model.task import Check, Status, Task
 from fairlane.model.values import once
 
 MERGES = ("keep", "merge", "pr")
 SESSIONS = ("resume", "fresh")
+CARRIES = ("needs", "base")
+CONTEXTS = ("needs", "none")
+CHECKS_MAX = 50
+CHECK_NAME_MAX = 64
+#: What a project's `setup` is called where checks are listed.
+SETUP = "setup"
 
 
 class TaskValues(TypedDict, total=False):
@@ -32,6 +38,10 @@ class TaskValues(TypedDict, total=False):
     base: str
     merge: str
     session: str
+    carry: str
+    context: str
+    checks: tuple[Check, ...]
+    no_checks: bool
     agent: str
     command: tuple[str, ...]
     priority: int
@@ -102,6 +112,64 @@ def meta(value: object) -> dict[str, object]:
     return document
 
 
+def check(value: object) -> Check:
+    """A check: its command line, or a table with `argv` and perhaps `name` and `timeout`."""
+    if not isinstance(value, Mapping):
+        argv = values.program(value)
+        return Check(_check_name(argv), argv)
+    given = values.read_all(_CHECK, value)
+    if "argv" not in given:
+        raise Invalid("a check without argv", 'Write it as {"argv": ["make", "test"]}.')
+    return Check(
+        given.get("name") or _check_name(given["argv"]), given["argv"], given.get("timeout")
+    )
+
+
+def checks(value: object) -> tuple[Check, ...]:
+    """Checks, each with a name of its own; those that were given none make room for the others."""
+    items = values.entries(value, CHECKS_MAX)
+    asked, read = [check(item) for item in items], list[Check]()
+    given = [isinstance(item, Mapping) and bool(item.get("name")) for item in items]
+    names = [one.name for one, is_given in zip(asked, given, strict=True) if is_given]
+    for at, one in enumerate(asked):
+        if (given[at] and names.count(one.name) > 1) or one in asked[:at]:
+            raise values.twice(one.name)
+        if one.name == SETUP:
+            raise Invalid(f"no check can be called {one.name!r}", "Give it another name.")
+        read.append(one if given[at] else renamed(one, names))
+        names += [] if given[at] else [read[-1].name]
+    return tuple(read)
+
+
+def renamed(check: Check, taken: Container[str]) -> Check:
+    """The check with a name that is not taken: its own, or with a number."""
+    name, number = check.name, 1
+    while name in taken:
+        number += 1
+        name = f"{check.name} ({number})"
+    return check._replace(name=name)
+
+
+def _check_name(argv: Sequence[str]) -> str:
+    """What a check without a name is called: its first two words."""
+    words = " ".join(argv[:2]).split()
+    return " ".join(words)[:CHECK_NAME_MAX] or "check"
+
+
+def _named_check(value: object) -> str:
+    name = values.line(value).strip()
+    if not name or len(name) > CHECK_NAME_MAX:
+        raise values.wrong("the name of a check", value, f"Use 1 to {CHECK_NAME_MAX} letters.")
+    return name
+
+
+_CHECK: dict[str, values.Reader[object]] = {
+    "name": _named_check,
+    "argv": values.program,
+    "timeout": values.length,
+}
+
+
 #: Every field that a caller may give.
 READERS: dict[str, values.Reader[object]] = {
     "id": values.name,
@@ -113,6 +181,10 @@ READERS: dict[str, values.Reader[object]] = {
     "base": values.line,
     "merge": values.choice(MERGES),
     "session": values.choice(SESSIONS),
+    "carry": values.choice(CARRIES),
+    "context": values.choice(CONTEXTS),
+    "checks": checks,
+    "no_checks": values.flag,
     "agent": values.name,
     "command": values.command,
     "priority": values.whole(-values.NUMBER_MAX, values.NUMBER_MAX),

@@ -15,6 +15,7 @@ from typing import TypeVar
 from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing
 from fairlane.model.errors import Invalid
 from fairlane.model.values import LIST_MAX, wrong
+from fairlane.model.visible import quoted
 
 _Row = TypeVar("_Row")
 #: What separates its own text from what else it is told.
@@ -161,9 +162,8 @@ class Outline:
 
 
 def _quoted(text: str) -> str:
-    """A text of somebody else, cut and quoted: nothing in it can look like the end of it."""
-    cut = text if len(text) <= CONTEXT_MAX else f"{text[:CONTEXT_MAX].rstrip()} … (cut)"
-    return "\n".join(f"> {line}".rstrip() for line in cut.splitlines())
+    """A text of somebody else, cut and quoted."""
+    return quoted(text if len(text) <= CONTEXT_MAX else f"{text[:CONTEXT_MAX].rstrip()} … (cut)")
 
 
 def leftover(record: Mapping[str, object], used: Iterable[str]) -> dict[str, object]:

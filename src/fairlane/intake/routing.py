@@ -30,6 +30,8 @@ class Router:
     _prefixes: dict[str, str] = field(default_factory=dict)  # prefix -> project
     _defaults: dict[tuple[str, bool], TaskValues] = field(default_factory=dict)
     _templates: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: Project, merge and base that were looked at.
+    _branches: set[tuple[str, str, str | None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._prefixes = {
@@ -52,6 +54,26 @@ class Router:
         if "artifacts" in values:
             self._look_for_artifacts(whole)
         return whole
+
+    def check_branch(self, values: TaskValues) -> None:
+        """A base that is not there, or a merge that cannot be, is refused now, not after the work.
+
+        Only files are read: a repository that cannot be read is left to the start of the task.
+        """
+        merge, base = values.get("merge", "keep"), values.get("base")
+        if merge == "keep" and base is None:
+            return
+        asked = (values["project"], merge, base)
+        if asked in self._branches:
+            return
+        self._branches.add(asked)
+        project = self.project(values["project"])
+        refuse_without_pr(project, merge)
+        if project.repo:
+            from fairlane.workspaces import look
+
+            folder = Path(project.repo).expanduser()
+            look.refuse_base(folder, base or project.base, merge, f"a task of {project.name}")
 
     def project(self, name: str) -> Project:
         """A known project."""
@@ -98,6 +120,7 @@ class Router:
                 "agent": agent,
                 "pool": self.settings.agent_pool(agent),
                 "template": project.template,
+                "merge": project.merge or "keep",
             }
             self._defaults[name, has_command] = values
         return values
@@ -138,6 +161,14 @@ class Router:
         parent = whole.get("parent")
         absent = missing_artifacts(whole["artifacts"], self.home, parent, project)
         whole["artifacts_missing"] = absent
+
+
+def refuse_without_pr(project: Project, merge: str | None) -> None:
+    """A pull request needs the project's command that opens it."""
+    if merge == "pr" and not project.pr:
+        hint = f'Give it one: fairlane project set {project.name} --pr "gh pr create --fill".'
+        message = f"project {project.name} has no command for pull requests"
+        raise Refused(message, hint, code="no_pr")
 
 
 def group_priority(groups: Mapping[str, Group], name: str) -> int | None:

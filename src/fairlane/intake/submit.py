@@ -75,6 +75,7 @@ def submit(
     try:
         for name, at in places.items():
             new[name] = router.complete(drafts[at], name not in generated)
+            _follow(new[name], router, policy, by_source=beside is not None)
     except FairlaneError as error:
         raise records.located(error, places[name]) from None
     try:
@@ -129,6 +130,18 @@ def _bound(
             bounds.bound(draft, ids)
         except FairlaneError as error:
             raise records.located(error, at) from None
+
+
+def _follow(values: TaskValues, router: Router, policy: Policy, by_source: bool) -> None:
+    """What a task starts from, and whether its prompt tells of that; a source may add needs later.
+
+    Whether its branch can be is checked, but not for a source: nobody is there to correct it.
+    """
+    if not by_source:
+        router.check_branch(values)
+    project = router.project(values["project"])
+    values.setdefault("carry", project.carry or policy.carry)
+    values.setdefault("context", project.context or policy.context)
 
 
 def _name(tx: Writing, drafts: Sequence[TaskValues], own_ids: set[str]) -> set[str]:

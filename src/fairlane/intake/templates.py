@@ -15,7 +15,7 @@ NONE = "none"
 #: Placeholders of every template, in addition to the task's own `vars`.
 PLACEHOLDERS = (
     "id", "title", "prompt", "project", "kind", "group", "parent", "agent", "base", "workspace",
-    "priority", "attempt", "error", "artifacts",
+    "priority", "attempt", "error", "artifacts", "needs",
 )  # fmt: skip
 FILE_BYTES_MAX = 1_000_000
 
@@ -47,6 +47,12 @@ def check(name: str, text: str, variables: Mapping[str, str]) -> None:
             hint = f"{did_you_mean(placeholder, known)} Give it with --var {placeholder}=VALUE."
             message = f"template {name!r}: unknown placeholder {{{placeholder}}}"
             raise Refused(message, hint, code="unknown_placeholder")
+
+
+def uses(text: str, placeholder: str, variables: Mapping[str, str]) -> bool:
+    """Whether a template has this placeholder, and no variable of the task takes its place."""
+    names = {name for _, name in _PLACEHOLDER.findall(text)}
+    return placeholder in names and placeholder not in variables
 
 
 def render(text: str, values: Mapping[str, object], variables: Mapping[str, str]) -> str:

@@ -25,6 +25,7 @@ STEPS_MAX = 50
 FIELDS = (
     "kind", "title", "agent", "priority", "artifacts", "parallel", "timeout", "max_attempts",
     "labels", "locks", "template", "session", "merge", "base", "pool", "estimate_tokens",
+    "carry", "context", "checks", "no_checks",
 )  # fmt: skip
 FILE_BYTES_MAX = 1_000_000
 KEYS = ("name", "prompt", "needs", *FIELDS)
