@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 
+from fairlane.engine import checks
 from fairlane.engine.context import Context, is_here, slots_of
 from fairlane.engine.end_attempt import (
     Ending,
@@ -14,7 +14,6 @@ from fairlane.engine.end_attempt import (
     may_still_succeed,
     pause_pool,
     succeed_late,
-    unknown_lease,
     unreadable,
 )
 from fairlane.engine.lease_document import lease_documents, read_leases
@@ -22,11 +21,10 @@ from fairlane.engine.liveness import gather, host_seen
 from fairlane.engine.round import commit_these, committed_round
 from fairlane.engine.snapshot import Asker
 from fairlane.engine.task_changes import TaskChanges
-from fairlane.engine.usage import Books, close_books
+from fairlane.engine.turn import Renewed, Turn, holds
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.errors import FairlaneError, is_environmental
 from fairlane.model.event import Happening
-from fairlane.model.instant import Instant
 from fairlane.model.plan import Plan
 from fairlane.model.project import Group, Pause, Project, WorkerRow
 from fairlane.model.record import changed, dataclass
@@ -34,7 +32,6 @@ from fairlane.model.task import Attempt, Outcome, Status, Task
 from fairlane.planner.gates.paused import sentence
 from fairlane.planner.rules import pause_of, pauses_by_scope
 from fairlane.settings import host_name
-from fairlane.store.base import Writing
 from fairlane.workspaces.place import path_of
 
 
@@ -57,22 +54,6 @@ class Leases:
 
 
 @dataclass(frozen=True, slots=True)
-class Renewed:
-    """What holders learn about their leases."""
-
-    tasks: dict[str, Task] = field(default_factory=dict)  # by lease: those that it still holds
-    lost: dict[str, FairlaneError] = field(default_factory=dict)  # by lease: why it has ended
-    expires_at: Instant = 0
-
-    @property
-    def stop(self) -> dict[str, str]:
-        """The leases whose attempt must stop, and why."""
-        return {
-            lease: task.stop_requested for lease, task in self.tasks.items() if task.stop_requested
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Blocked:
     """Why a lease must not be launched now."""
 
@@ -87,12 +68,13 @@ class Finished:
     task: Task
     late: bool = False  # a success after its lease had expired
     repeated: bool = False  # this success was known already
+    claimed: bool = False  # its checks run when its process has ended
     refused: FairlaneError | None = None  # its lease had ended: only its usage was booked
 
     @property
     def taken_in(self) -> bool:
         """Whether it ended the attempt, or turned its loss into a success."""
-        return not self.repeated and self.refused is None
+        return not (self.repeated or self.claimed) and self.refused is None
 
     @property
     def status(self) -> Status:
@@ -188,7 +170,7 @@ def stops(context: Context, leases: Iterable[str]) -> dict[str, str]:
 def start(context: Context, started: Mapping[str, str | None]) -> Renewed:
     """Processes run, or holders outside have begun: their tasks are running."""
     with context.store.write() as tx:
-        turn = _Turn(context, tx, started)
+        turn = Turn(context, tx, started)
         for lease, attempt in turn.open().items():
             handle = started[lease] or attempt.handle
             turn.start(changed(attempt, handle=handle))
@@ -202,7 +184,7 @@ def renew(context: Context, leases: Iterable[str], waiting: Container[str] = ())
     `waiting`: those of them whose launch has not begun; they do not start.
     """
     with context.store.write() as tx:
-        turn = _Turn(context, tx, leases)
+        turn = Turn(context, tx, leases)
         expires_at = turn.now + turn.policy.lease.ttl
         for lease, attempt in turn.open().items():
             renewed = changed(attempt, expires_at=expires_at)
@@ -222,7 +204,7 @@ def progress(
     `announce`: notes are written to the event log.
     """
     with context.store.write() as tx:
-        turn = _Turn(context, tx, reported)
+        turn = Turn(context, tx, reported)
         for lease, attempt in turn.attempts.items():
             news, ended = reported[lease], attempt.ended_at is not None
             task = turn.task_of(attempt)
@@ -273,7 +255,7 @@ def _finish_alone(context: Context, lease: str, ending: Ending) -> dict[str, Fin
 
 def _finish(context: Context, endings: Mapping[str, Ending]) -> dict[str, Finished]:
     with context.store.write() as tx:
-        turn = _Turn(context, tx, endings)
+        turn = Turn(context, tx, endings)
         finished = {
             lease: _end(turn, attempt, endings[lease]) for lease, attempt in turn.attempts.items()
         }
@@ -283,25 +265,67 @@ def _finish(context: Context, endings: Mapping[str, Ending]) -> dict[str, Finish
     return finished
 
 
-def _end(turn: _Turn, attempt: Attempt, ending: Ending) -> Finished:
-    task, report = turn.task_of(attempt), ending.report
-    if attempt.ended_at is None and holds(task, attempt):
-        if ending.session:
-            attempt = changed(attempt, session=ending.session)
-        after = end_attempt(
-            turn.changes, turn.books, task, attempt, ending.happening, report, park=ending.park
+def _end(turn: Turn, attempt: Attempt, ending: Ending) -> Finished:
+    task, success = turn.task_of(attempt), ending.happening is Happening.SUCCEEDED
+    open_ = attempt.ended_at is None and holds(task, attempt)
+    late = not open_ and success and may_still_succeed(task, attempt)
+    if open_ or late:
+        attempt = changed(
+            attempt,
+            session=ending.session or attempt.session,
+            work=ending.work if ending.work is not None else attempt.work,
         )
+        if success and attempt.checks:
+            attempt, ending = checks.judged(attempt, ending)
+            if checks.outstanding(attempt) and ending.happening is Happening.SUCCEEDED:
+                return _unchecked(turn, attempt, ending)
+            if open_ or ending.happening is Happening.SUCCEEDED:
+                checks.log_passed(turn, turn.attempts[attempt.lease], attempt.checks)
+    report = ending.report
+    if open_:
+        resumes = bool(attempt.checks) and checks.resumes(turn.settings, task, attempt)
+        after = end_attempt(
+            turn.changes, turn.books, task, attempt, ending.happening, report,
+            park=ending.park, resumes=resumes, check=checks.failed_name(attempt),
+        )  # fmt: skip
         if ending.pause and task.pool is not None:
             pause_pool(turn.changes, task.pool, ending.pause)
+        _log_merge(turn, after, attempt)
         return Finished(turn.keep(after))
-    success = ending.happening is Happening.SUCCEEDED
-    if success and may_still_succeed(task, attempt):
+    if late and ending.happening is Happening.SUCCEEDED:
         after = succeed_late(turn.changes, turn.books, task, attempt, report)
         return Finished(turn.keep(after), late=True)
     turn.books.use(attempt, task, report.tokens, report.usd, ended=True)
     if success and attempt.outcome == Outcome.SUCCEEDED:
         return Finished(task, repeated=True)
     return Finished(task, refused=ended_error(attempt))
+
+
+#: State of a merge -> the event that tells of it.
+_MERGES = {
+    "merged": "merged", "offered": "offered", "conflict": "merge_conflict",
+    "failed": "merge_failed",
+}  # fmt: skip
+
+
+def _log_merge(turn: Turn, task: Task, attempt: Attempt) -> None:
+    """Log what became of the work of an attempt that has just ended."""
+    merge = (attempt.work or {}).get("merge")
+    if isinstance(merge, Mapping) and (kind := _MERGES.get(merge["state"])):
+        data = {name: merge[name] for name in ("commit", "url", "files", "detail") if merge[name]}
+        turn.changes.note(kind, task, attempt=attempt.number, **data)
+
+
+def _unchecked(turn: Turn, attempt: Attempt, ending: Ending) -> Finished:
+    """A success whose checks have not passed: of the attempt itself a claim, else refused."""
+    task = turn.task_of(attempt)
+    if not ending.claim or attempt.executor == "none" or attempt.ended_at is not None:
+        return Finished(task, refused=checks.missing(attempt))
+    report = ending.report
+    booked = turn.books.use(attempt, task, report.tokens, report.usd, ended=False)
+    result = report.result if report.result is not None else attempt.result
+    turn.start(changed(booked, result=result))
+    return Finished(turn.task_of(attempt), claimed=True)
 
 
 def reclaim(context: Context) -> list[Task]:
@@ -315,7 +339,7 @@ def reclaim(context: Context) -> list[Task]:
             for attempt in tx.open_attempts()
             if attempt.expires_at <= now and not facts.alive(attempt, now)
         ]
-        turn = _Turn(context, tx, [attempt.lease for attempt in lost])
+        turn = Turn(context, tx, [attempt.lease for attempt in lost])
         tasks = [_end(turn, attempt, Ending(Happening.LOST)).task for attempt in lost]
         turn.close()
     return tasks
@@ -333,59 +357,3 @@ def open_here(context: Context, known: Container[str] = ()) -> list[LocalLeaseDo
         leases = read_leases(reading, [(tasks[attempt.task], attempt) for attempt in attempts])
         policy = context.policy_for_reading(reading)
     return lease_documents(context, policy, leases)
-
-
-class _Turn:
-    """One transaction over some leases: their rows, and what is written about them."""
-
-    def __init__(self, context: Context, tx: Writing, leases: Iterable[str]) -> None:
-        self.policy = context.policy_for_reading(tx)
-        self.now = context.now()
-        self.changes = TaskChanges(tx, self.policy, self.now, context.actor)
-        self.books = Books(tx, self.policy, self.now)
-        rows = {lease: tx.attempt(lease) for lease in leases}
-        self.attempts = {lease: row for lease, row in rows.items() if row is not None}
-        self._unknown = [lease for lease, row in rows.items() if row is None]
-        self._tasks = tx.tasks({attempt.task for attempt in self.attempts.values()})
-
-    def open(self) -> dict[str, Attempt]:
-        """Those whose lease has not ended."""
-        return {lease: row for lease, row in self.attempts.items() if row.ended_at is None}
-
-    def task_of(self, attempt: Attempt) -> Task:
-        """The task of an attempt, as it is by now."""
-        return self._tasks[attempt.task]
-
-    def keep(self, task: Task) -> Task:
-        """The task as it is from now on."""
-        self._tasks[task.id] = task
-        return task
-
-    def start(self, attempt: Attempt) -> None:
-        """Keep an attempt as it is now; the first sign of life makes its task running."""
-        task = self.task_of(attempt)
-        if task.status is Status.LEASED and holds(task, attempt):
-            begun = attempt.started_at or max(self.now, attempt.leased_at)
-            attempt = changed(attempt, started_at=begun)
-            self.keep(self.changes.happen(task, Happening.STARTED).task)
-        self.books.keep(attempt)
-
-    def close(self) -> dict[str, Task]:
-        """Write everything; the tasks that a budget stops now, by id."""
-        stopped = close_books(self.changes, self.books)
-        self._tasks |= {name: stopped[name] for name in stopped if name in self._tasks}
-        return stopped
-
-    def renewed(self, expires_at: Instant = 0) -> Renewed:
-        """What the holders learn."""
-        tasks = {lease: self.task_of(attempt) for lease, attempt in self.open().items()}
-        lost: dict[str, FairlaneError] = {lease: unknown_lease(lease) for lease in self._unknown}
-        for lease, attempt in self.attempts.items():
-            if attempt.ended_at is not None:
-                lost[lease] = ended_error(attempt)
-        return Renewed(tasks, lost, expires_at)
-
-
-def holds(task: Task, attempt: Attempt) -> bool:
-    """Whether the task is leased to this attempt."""
-    return task.lease is not None and task.lease.id == attempt.lease

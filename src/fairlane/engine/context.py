@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlane.clock import Clock
+from fairlane.intake.fields import SETUP
 from fairlane.model.errors import FairlaneError
 from fairlane.model.instant import Instant
 from fairlane.model.project import PolicyText, WorkerRow
@@ -26,6 +27,8 @@ STORE_FILE = "fairlane.db"
 WITHOUT_CAP = 4
 #: What tells one content of a file from another: inode, time, size; None: no file.
 FileMark = tuple[int, int, int] | None
+#: One check of an attempt: name, argv, timeout; later started_at, exit, passed, seconds, tail.
+Row = Mapping[str, object]
 
 
 @dataclass(slots=True)
@@ -171,3 +174,18 @@ class Facts:
 def expired_here(attempts: Iterable[Attempt], now: Instant) -> list[Attempt]:
     """The attempts of this host whose lease is over: only what their executor says ends them."""
     return [attempt for attempt in attempts if attempt.expires_at <= now and is_here(attempt)]
+
+
+def folder_of(run: Path, number: int, row: Row) -> Path:
+    """Where a check leaves its traces: beside those of its attempt, each start its own."""
+    starts = row.get("starts", 1)
+    again = "" if starts == 1 else f".{starts}"
+    return run.with_name(f"{run.name}.check.{number}{again}")
+
+
+def setup_folder(run: Path, attempt: Attempt) -> Path | None:
+    """Where the setup of an attempt runs, or has ended unseen; None: its agent has begun."""
+    for number, row in enumerate(attempt.checks):
+        if row["name"] == SETUP and "started_at" in row and row.get("passed") is None:
+            return folder_of(run, number, row)
+    return None

@@ -339,8 +339,8 @@ def compact(context: Context) -> dict[str, object]:
     return {"schema": SCHEMA, "before": show_instant(before), **counts}
 
 
-def compact_if_due(context: Context) -> None:
-    """Runs at most once a day, in whichever process gets to it first."""
+def compact_if_due(context: Context) -> bool:
+    """Runs at most once a day, in whichever process gets to it first; whether it did."""
     with context.store.read() as reading:
         last = reading.value("compacted_at")
     if last is None:
@@ -348,3 +348,5 @@ def compact_if_due(context: Context) -> None:
             tx.put_value("compacted_at", context.now())
     elif context.now() - last >= EVERY:
         compact(context)
+        return True
+    return False

@@ -28,6 +28,7 @@ class Report:
     result: Mapping[str, object] | None = None
     retry_after: Micros | None = None
     resets_at: Instant | None = None
+    checks: tuple[Mapping[str, object], ...] = ()  # of a holder that ran them itself
 
 
 NOTHING = Report()
@@ -42,6 +43,8 @@ class Ending:
     session: str | None = None
     park: bool = False
     pause: str = ""  # the pool is paused with this reason
+    work: Mapping[str, object] | None = None  # what it changed in its repository
+    claim: bool = False  # said by the attempt itself, or by a holder outside
 
 
 def unreadable(error: Exception) -> Ending:
@@ -57,12 +60,17 @@ def end_attempt(
     happening: Happening,
     report: Report = NOTHING,
     park: bool = False,
+    resumes: bool = False,
+    check: str = "",
 ) -> Task:
     """The attempt ends as the transition table says."""
     asked = changes.now
     if report.retry_after is not None or report.resets_at is not None:
         asked = backoff.asked_until(changes.now, report.retry_after, report.resets_at)
-    step = changes.happen(task, happening, detail=report.detail, park=park, asked_until=asked)
+    step = changes.happen(
+        task, happening, detail=report.detail, park=park, asked_until=asked, resumes=resumes,
+        check=check,
+    )  # fmt: skip
     assert step.outcome is not None
     ended = books.use(
         attempt,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fairlane.engine.context import Context, Facts, expired_here, is_here, run_folder
+from fairlane.engine.context import Context, Facts, expired_here, is_here, run_folder, setup_folder
 from fairlane.engine.task_changes import TaskChanges
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import Instant
@@ -32,7 +32,10 @@ def state_of(context: Context, attempt: Attempt) -> State:
         return Gone()
     try:
         executor = context.executor(attempt.executor)
-        return executor.poll(Handle(run_folder(context.home, attempt), attempt.handle or ""))
+        run = run_folder(context.home, attempt)
+        if (before := setup_folder(run, attempt)) is not None:  # its agent has not begun
+            return executor.poll(Handle(before))
+        return executor.poll(Handle(run, attempt.handle or ""))
     except (Invalid, OSError):  # its package was removed, or cannot tell: unknown is not lost
         return Running()
 

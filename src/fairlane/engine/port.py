@@ -6,11 +6,12 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from fairlane.engine import attempts
-from fairlane.engine.attempts import Blocked, Finished, Leases, Progress, Renewed
+from fairlane.engine import attempts, checks
+from fairlane.engine.attempts import Blocked, Finished, Leases, Progress
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending
 from fairlane.engine.snapshot import Asker
+from fairlane.engine.turn import Renewed
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.settings import host_name
 
@@ -24,6 +25,12 @@ class Port(Protocol):
     def renew(self, leases: Iterable[str], waiting: Container[str] = ()) -> Renewed: ...
     def stops(self, leases: Iterable[str]) -> dict[str, str]: ...
     def progress(self, reported: Mapping[str, Progress]) -> Renewed: ...
+    def checked(
+        self,
+        lease: str,
+        rows: Sequence[Mapping[str, object]],
+        work: Mapping[str, object] | None = None,
+    ) -> Renewed: ...
     def finish(self, endings: Mapping[str, Ending]) -> dict[str, Finished]: ...
     def open_here(self, known: Container[str] = ()) -> list[LocalLeaseDocument]: ...
     def present(self) -> None: ...
@@ -41,6 +48,7 @@ class LocalPort:
         self.renew = partial(attempts.renew, context)
         self.stops = partial(attempts.stops, context)
         self.progress = partial(attempts.progress, context)
+        self.checked = partial(checks.record, context)
         self.finish = partial(attempts.finish, context)
         self.open_here = partial(attempts.open_here, context)
         self.present = partial(attempts.present, context)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fairlane.engine import decisions
+from fairlane.engine.checks import checks_of
 from fairlane.engine.context import Context, Facts, direct_slots, expired_here
 from fairlane.engine.end_attempt import end_attempt
 from fairlane.engine.liveness import gather
@@ -319,6 +320,7 @@ def _start(
 
 def _attempt(pick: Pick, task: Task, fence: int, planned: PlannedRound) -> Attempt:
     asker, now = planned.asker, planned.now
+    project = planned.snapshot.projects[task.project]
     return Attempt(
         lease=f"L{fence}",
         task=task.id,
@@ -331,9 +333,10 @@ def _attempt(pick: Pick, task: Task, fence: int, planned: PlannedRound) -> Attem
         leased_at=now,
         expires_at=now + planned.policy.lease.ttl,
         estimate=pick.estimate,
-        weight=planned.snapshot.projects[task.project].weight,
+        weight=project.weight,
         charged=pick.estimate,
         workspace=pick.workspace,
+        checks=checks_of(task, project) if project.checks or task.checks else (),
         executor=asker.executor if asker else "none",
         host=asker.host if asker else None,
         direct=asker.direct if asker else False,

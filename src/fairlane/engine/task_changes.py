@@ -62,12 +62,14 @@ class TaskChanges:
         lease: Lease | None = None,
         park: bool = False,
         asked_until: Instant | None = None,
+        resumes: bool = False,
+        check: str = "",
     ) -> Step:
         """One happening, by the transition table; refused with the task's story."""
         try:
             after = step(
                 task, happening, self.policy, self.now, detail=detail, lease=lease, park=park,
-                asked_until=asked_until,
+                asked_until=asked_until, resumes=resumes, check=check,
             )  # fmt: skip
         except IllegalTransition as error:
             story = self.tx.events(task=task.id, limit=STORY_LENGTH, last=True)
