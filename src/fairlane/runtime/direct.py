@@ -17,9 +17,10 @@ from fairlane.executors.base import After, Handle
 from fairlane.model.documents.tasks import AddedDocument, LocalLeaseDocument
 from fairlane.model.errors import Invalid, TryLater
 from fairlane.model.instant import SECOND
-from fairlane.runtime.launch import Host, Launcher, host_of
+from fairlane.runtime.checks import running_check
+from fairlane.runtime.launch import Host, Launcher, host_of, is_agent
 from fairlane.runtime.lock import COMMAND_SECONDS, DAEMON, SETTLING, STARTING, brief, holder
-from fairlane.runtime.supervisor import ending_of
+from fairlane.runtime.settle import advance
 from fairlane.runtime.watch import running_attempt
 
 #: The answer of an operation that adds tasks.
@@ -109,10 +110,10 @@ def _launch(
     context: Context, leases: Sequence[LocalLeaseDocument], pause: float = 0.0
 ) -> tuple[str, ...]:
     """Start these, `pause` seconds apart; the tasks that run."""
-    host, started = host_of(context), set()
+    host, started = host_of(context, after=_after(context)), set()
     renew_after = context.policy().lease.ttl / SECOND / 3
     with closing(Waker()) as waker:
-        launcher = Launcher(host, waker, _after(context))
+        launcher = Launcher(host, waker)
         try:
             launcher.begin(leases, pause)
             renewed_at = host.clock.monotonic()
@@ -136,7 +137,8 @@ def _report(host: Host, launcher: Launcher) -> set[str]:
     for launched in launcher.take():
         lease = launched.lease["lease"]
         if isinstance(launched.outcome, Handle):
-            host.port.start({lease: launched.outcome.text})
+            if is_agent(launched.lease, launched.outcome):
+                host.port.start({lease: launched.outcome.text})
             started.add(launched.lease["task"])
         else:
             host.port.finish({lease: launched.outcome})
@@ -152,7 +154,9 @@ def stop_requested(context: Context) -> None:
     for name in host.port.stops(leases) if leases else ():
         lease = leases[name]
         try:
-            host.executor_of(lease).stop(Handle(Path(lease["run"]), lease["handle"] or ""))
+            executor = host.executor_of(lease)
+            agent = Handle(Path(lease["run"]), lease["handle"] or "")
+            executor.stop(running_check(executor, lease) or agent)
         except Invalid:  # its executor is not installed here
             continue
 
@@ -165,19 +169,32 @@ def _after(context: Context) -> After:
 
 
 def _settle(context: Context) -> tuple[str, ...]:
-    host, ended = host_of(context), ended_here(context)  # another command may have done it
+    ended = ended_here(context)  # another command may have done it
+    host = host_of(context, after=_after(context))
     leases = [lease for lease in host.port.open_here() if lease["lease"] in ended]
     return tuple(lease["task"] for lease in leases if _settled(host, lease))
 
 
 def _settled(host: Host, lease: LocalLeaseDocument) -> bool:
     handle = Handle(Path(lease["run"]), lease["handle"] or "")
-    ending: Ending
+    running = running_attempt(host, lease, handle)
+    running.stopping = _stop_wanted(host, lease)
+    ending: Ending | Handle
     try:
-        ending = ending_of(host, running_attempt(host, lease, handle))
+        ending = advance(host, running)
     except OSError:  # too many open files, no memory: the next command looks again
         raise
     except Exception as error:  # a bug here must not hold the lease for ever
         ending = unreadable(error)
+    if isinstance(ending, Handle):  # another process runs; its end calls for this again
+        if is_agent(lease, ending):
+            host.port.start({lease["lease"]: ending.text})
+        if _stop_wanted(host, lease):  # perhaps since it started
+            running.executor.stop(ending)
+        return False
     finished = host.port.finish({lease["lease"]: ending})
     return any(end.taken_in for end in finished.values())
+
+
+def _stop_wanted(host: Host, lease: LocalLeaseDocument) -> str:
+    return host.port.stops([lease["lease"]]).get(lease["lease"], "")

@@ -9,10 +9,9 @@ from concurrent.futures import Executor as Threads
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
-from tempfile import TemporaryFile
 
 from fairlane import workspaces
-from fairlane.agents.contract import Agent, agents, expanded, passed
+from fairlane.agents.contract import Agent, agents, given_environment
 from fairlane.agents.parsers import parser_for
 from fairlane.careful_files import make_folder
 from fairlane.clock import Clock, Waker
@@ -24,13 +23,15 @@ from fairlane.executors.base import After, Calls, Executor, Handle, Orders, patt
 from fairlane.executors.runfiles import make_run, put
 from fairlane.executors.sandbox.view import Visible, config_folders
 from fairlane.model.documents.tasks import LocalLeaseDocument
-from fairlane.model.errors import MISSING, ON_DISK, FairlaneError, Shortage
+from fairlane.model.errors import FairlaneError, Shortage
 from fairlane.model.event import Happening
 from fairlane.model.project import Project
 from fairlane.model.record import dataclass
 from fairlane.model.sandbox import NO_SANDBOX
-from fairlane.model.task import Task
-from fairlane.settings import PoolSettings, Settings
+from fairlane.model.task import Check, Task
+from fairlane.runtime.shortage import shortage
+from fairlane.settings import Settings
+from fairlane.workspaces.place import Place, place_of
 
 #: How many launches are prepared at once: a slow worktree delays no other.
 LAUNCHES_AT_ONCE = 4
@@ -41,6 +42,7 @@ _COUNTS_AS = {
     "taken": Happening.RELEASED,
     "closed": Happening.RELEASED,
     Shortage.code: Happening.ENVIRONMENT,
+    **dict.fromkeys(workspaces.CARRY_PROBLEMS, Happening.FAILED),
 }
 
 #: Makes a thread pool of a size and a name.
@@ -60,6 +62,7 @@ class Host:
     agents: Mapping[str, Agent]
     threads: ThreadsOf
     db: str | None = None  # the store's URL, where a caller named one
+    after: After | None = None  # what runs at the end of each process, unless a daemon watches
 
     def executor_of(self, lease: LocalLeaseDocument) -> Executor:
         """The executor that launched an attempt; `Invalid`: its package was removed."""
@@ -70,12 +73,14 @@ class Host:
         return self.agents.get(lease["agent"]) or self.agents["shell"]
 
 
-def host_of(context: Context, threads: ThreadsOf = ThreadPoolExecutor) -> Host:
+def host_of(
+    context: Context, threads: ThreadsOf = ThreadPoolExecutor, after: After | None = None
+) -> Host:
     """The host of a context."""
     settings = context.settings
     return Host(
         context.home, settings, context.clock, LocalPort(context), context.executor(),
-        context.executor, agents(settings), threads, context.db,
+        context.executor, agents(settings), threads, context.db, after,
     )  # fmt: skip
 
 
@@ -88,7 +93,9 @@ class LaunchFailed(FairlaneError):
     def ending(self) -> Ending:
         """How the attempt ends."""
         happening = _COUNTS_AS.get(self.error_code, Happening.LAUNCH_FAILED)
-        return Ending(happening, Report(detail=self.message))
+        if self.error_code not in workspaces.CARRY_PROBLEMS:
+            return Ending(happening, Report(detail=self.message))
+        return Ending(happening, Report(detail=f"{self.message}. {self.hint}"), park=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,11 @@ class Launched:
 
     lease: LocalLeaseDocument
     outcome: Handle | Ending
+
+
+def is_agent(lease: LocalLeaseDocument, handle: Handle) -> bool:
+    """Whether a launch has started the agent; else it is the setup of its workspace."""
+    return handle.run == Path(lease["run"])
 
 
 class WorkThreads:
@@ -135,8 +147,8 @@ def _nothing() -> None:
 class Launcher:
     """Starts leases in threads, with a pause between two of them where the policy asks for it."""
 
-    def __init__(self, host: Host, waker: Waker, after: After | None = None) -> None:
-        self._host, self._waker, self._after = host, waker, after
+    def __init__(self, host: Host, waker: Waker) -> None:
+        self._host, self._waker = host, waker
         self._threads = WorkThreads(host.threads(LAUNCHES_AT_ONCE, "launch"))
         self._due: list[tuple[float, LocalLeaseDocument]] = []  # when each is to start
         self._launched: SimpleQueue[Launched] = SimpleQueue()
@@ -202,7 +214,7 @@ class Launcher:
     def _launch(self, lease: LocalLeaseDocument) -> None:
         outcome: Handle | Ending
         try:
-            outcome = launch(self._host, lease, self._after)
+            outcome = launch(self._host, lease)
         except LaunchFailed as error:
             outcome = error.ending
         except Exception as error:  # a bug here must not hold the lease for ever
@@ -210,34 +222,51 @@ class Launcher:
         self._report(lease, outcome)
 
 
-def launch(host: Host, lease: LocalLeaseDocument, after: After | None = None) -> Handle:
-    """Start one attempt now."""
+def launch(host: Host, lease: LocalLeaseDocument, is_set_up: bool = False) -> Handle:
+    """Start one attempt now: the setup of its workspace where that is due, else its agent.
+
+    The handle of a setup has a run folder of its own. `is_set_up`: it has just run.
+    """
     try:
-        return host.executor.launch(_orders(host, lease, after))
-    except LaunchFailed:
-        raise
-    except Shortage as error:
-        raise LaunchFailed(error.message, error.hint, error.code) from error
-    except FairlaneError as error:
-        raise LaunchFailed(error.message, error.hint) from error
-    except OSError as error:
-        missing = shortage(error, Path(lease["run"]))
-        code = Shortage.code if missing else None
-        raise LaunchFailed(missing or str(error), code=code) from error
+        agent, place = _known_agent(host, lease), _prepared(host, lease)
+        if lease["problem"]:
+            raise LaunchFailed(lease["problem"])
+        if lease["setup"] and not is_set_up:
+            from fairlane.runtime import setup
+
+            if (begun := setup.begin(host, lease, place)) is not None:
+                return begun
+        return host.executor.launch(_orders(host, lease, agent, place))
+    except (FairlaneError, OSError) as error:
+        raise launch_failure(error, lease) from error
 
 
-def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Orders:
+def launch_failure(error: FairlaneError | OSError, lease: LocalLeaseDocument) -> LaunchFailed:
+    """What an error before the start of an agent means for its attempt."""
+    if isinstance(error, LaunchFailed):
+        return error
+    if isinstance(error, FairlaneError):
+        code = error.error_code if error.error_code in _COUNTS_AS else None
+        return LaunchFailed(error.message, error.hint, code)
+    missing = shortage(error, Path(lease["run"]))
+    return LaunchFailed(missing or str(error), code=Shortage.code if missing else None)
+
+
+def _known_agent(host: Host, lease: LocalLeaseDocument) -> Agent:
     agent = host.agents.get(lease["agent"])
     if agent is None:
         name = lease["agent"]
         raise LaunchFailed(f"agent {name} is not known here", "Name it in fairlane.toml.")
-    place = workspaces.prepare(
-        host.home, host.settings, project_of(lease), task_of(lease), lease["workspace"],
-        sandboxed=host.settings.is_confined(lease["agent"], lease["project"]),
-    )  # fmt: skip
+    return agent
+
+
+def _prepared(host: Host, lease: LocalLeaseDocument) -> Place:
+    starts = [(start["task"], start["head"]) for start in lease["start"]]
+    return workspaces.prepare(*whose(host, lease), starts=starts)
+
+
+def _orders(host: Host, lease: LocalLeaseDocument, agent: Agent, place: Place) -> Orders:
     run = make_run(Path(lease["run"]))
-    if lease["problem"]:
-        raise LaunchFailed(lease["problem"])
     put(run / "prompt.md", lease["prompt"])
     settings = host.settings
     env, calls = _environment(host, agent, lease), _calls(host, lease, run)
@@ -258,7 +287,7 @@ def _orders(host: Host, lease: LocalLeaseDocument, after: After | None) -> Order
         silence=lease["silence"],
         max_bytes=settings.log.max_bytes,
         mask=patterns(settings.log.mask, {**os.environ, **env}),
-        after=after,
+        after=host.after,
         calls=calls,
     )
     return _confined(host, agent, lease, orders, place.reads)
@@ -272,45 +301,58 @@ def _confined(
     if box == NO_SANDBOX:
         return orders
     # Not by variables of the task: whoever added it would choose what the agent may change.
-    given = _given_environment(host, agent, lease)
+    given = given_environment(host.settings, agent, lease["pool"])
     folders = config_folders(agent.config, given) if box.kind != "none" else ()
     own = Visible(tuple(str(path) for path in reads), (orders.env["FAIRLANE_ARTIFACTS"], *folders))
-    return sandbox.confined(orders, box, host.home, own, _store_file(host))
+    return sandbox.confined(orders, box, host.home, own, store_file(host))
 
 
-def _store_file(host: Host) -> Path | None:
+def store_file(host: Host) -> Path | None:
     """The store, where it is not in the home folder."""
     scheme, _, rest = (host.db or host.settings.store.url or "").partition(":")
     return Path(rest.removeprefix("//")).expanduser() if scheme == "sqlite" and rest else None
 
 
-def project_of(lease: LocalLeaseDocument) -> Project:
+def place_for(host: Host, lease: LocalLeaseDocument) -> Place:
+    """Where an attempt works, or worked."""
+    return place_of(*whose(host, lease))
+
+
+def whose(
+    host: Host, lease: LocalLeaseDocument
+) -> tuple[Path, Settings, Project, Task, str | None, bool]:
+    """The words by which workspaces know an attempt."""
+    confined = host.settings.is_confined(lease["agent"], lease["project"])
+    project, task = _project_of(lease), _task_of(lease)
+    return host.home, host.settings, project, task, lease["workspace"], confined
+
+
+def _project_of(lease: LocalLeaseDocument) -> Project:
     """The project as its workspaces need it."""
     names = lease["workspaces"]
+    checks = [Check(row["name"], tuple(row["argv"])) for row in lease["checks"]]
     return Project(
         lease["project"],
         workspaces=None if names is None else tuple(names),
         repo=lease["repo"],
         pr=tuple(lease["pr"]),
+        checks=(*checks, *(Check("", tuple(argv)) for argv in lease["project_checks"])),
+        protect=None if lease["protect"] is None else tuple(lease["protect"]),
         hooks=lease["hooks"],
     )
 
 
-def task_of(lease: LocalLeaseDocument) -> Task:
+def _task_of(lease: LocalLeaseDocument) -> Task:
     """The task as its workspace needs it."""
-    return Task(lease["task"], title=lease["subject"], base=lease["base"], merge=lease["merge"])
+    return Task(
+        lease["task"], title=lease["subject"], base=lease["base"], merge=lease["merge"],
+        no_checks=not lease["checks"],
+    )  # fmt: skip
 
 
 def _environment(host: Host, agent: Agent, lease: LocalLeaseDocument) -> dict[str, str]:
     """What is chosen of this process's environment, and what agent, pool and task set."""
-    return {**_given_environment(host, agent, lease), **lease["env"]}
-
-
-def _given_environment(host: Host, agent: Agent, lease: LocalLeaseDocument) -> dict[str, str]:
-    """The same without what the task sets."""
-    pool = host.settings.pools.get(lease["pool"] or "", PoolSettings())
-    chosen = passed(os.environ, (*agent.passes, *pool.passes))
-    return {**chosen, **expanded(agent.env), **expanded(pool.env)}
+    return {**given_environment(host.settings, agent, lease["pool"]), **lease["env"]}
 
 
 def _calls(host: Host, lease: LocalLeaseDocument, run: Path) -> Calls:
@@ -332,29 +374,3 @@ def _fairlane_environment(host: Host, lease: LocalLeaseDocument, place: Path) ->
         "FAIRLANE_ARTIFACTS": str(make_folder(host.home / "artifacts" / lease["task"])),
         "FAIRLANE_WORKSPACE": str(place),
     }
-
-
-def shortage(error: OSError, folder: Path) -> str:
-    """What our side lacks, on which disk, or for which file; empty: the error has another cause.
-
-    `folder` is where it happened, unless the error names a path itself.
-    """
-    number = error.errno or 0
-    if number not in ON_DISK:
-        return MISSING.get(number, "")
-    place = Path(os.fsdecode(error.filename)) if error.filename else folder
-    existing = next(path for path in (place, *place.parents) if path.exists())
-    disk = os.statvfs(existing)
-    used_up = disk.f_files > 0 and disk.f_favail == 0
-    what = "no file can be made (inodes are used up)" if used_up else MISSING[number]
-    return f"{what} on the disk of {place}"
-
-
-def shortage_now(folder: Path) -> str:
-    """What the disk of a folder lacks at this moment; empty: something can be written there."""
-    try:
-        with TemporaryFile(dir=folder) as file:
-            file.write(bytes(4096))
-    except OSError as error:
-        return shortage(OSError(error.errno, error.strerror), folder)
-    return ""

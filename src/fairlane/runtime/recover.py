@@ -10,6 +10,7 @@ from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.errors import Invalid
 from fairlane.model.event import Happening
 from fairlane.model.record import dataclass
+from fairlane.runtime import setup
 from fairlane.runtime.launch import Host
 from fairlane.runtime.watch import RunningAttempts
 
@@ -45,8 +46,8 @@ def adopt_new(host: Host, running: RunningAttempts) -> None:
 
 def _started_by_a_command(host: Host, lease: LocalLeaseDocument) -> Handle | None:
     run, executor = Path(lease["run"]), host.executor_of(lease)
-    if lease["handle"]:
-        return Handle(run, lease["handle"])
+    if lease["handle"] or (lease["direct"] and setup.is_open(lease)):
+        return Handle(run, lease["handle"] or "")
     if not lease["direct"]:
         return None
     handle = executor.adopt(run)
@@ -84,6 +85,8 @@ def recover(host: Host, running: RunningAttempts) -> Recovered:
 def _taken_over(host: Host, running: RunningAttempts, lease: LocalLeaseDocument) -> Handle | None:
     """Watch an attempt that runs or has ended; None: it is gone, and nothing of it starts."""
     executor, run = host.executor_of(lease), Path(lease["run"])
+    if setup.is_open(lease):  # what became of it, its end tells
+        return running.add(lease, Handle(run)).handle
     if executor.poll(Handle(run)) == Gone():
         executor.revoke(run)
         if executor.poll(Handle(run)) == Gone():

@@ -13,6 +13,7 @@ from fairlane.agents.contract import OutputLine, Parser
 from fairlane.agents.parsers import parser_for
 from fairlane.clock import Waitable
 from fairlane.engine.attempts import Progress
+from fairlane.engine.end_attempt import Ending
 from fairlane.executors.base import Executor, Handle, Watch
 from fairlane.executors.runfiles import Lines, append, damage_of, put
 from fairlane.model.amounts import LINE_MAX
@@ -44,6 +45,8 @@ class RunningAttempt:
     settling: bool = False  # its end is being taken in, perhaps by another thread
     damage: str = ""  # why its output cannot be read
     final: bool = False  # its final record was read
+    checking: Handle | None = None  # the setup before its agent, or the check after it
+    ending: Ending | None = None  # what its agent's end means, unless a check says otherwise
     progress: Progress = field(default_factory=Progress)
     reported: Progress = field(default_factory=Progress)  # what the store knows
     _lines: int = 0  # that were read
@@ -63,6 +66,17 @@ class RunningAttempt:
     def run(self) -> Path:
         """Its run folder."""
         return self.handle.run
+
+    @property
+    def process(self) -> Handle:
+        """What runs, or ran last: its agent, or one of its checks."""
+        return self.checking or self.handle
+
+    def stop(self, why: str) -> None:
+        """Stop what runs, once."""
+        if not self.stopping:
+            self.executor.stop(self.process)
+            self.stopping = why  # after it: a stop that failed is sent again
 
     def catch_up(self) -> bool:
         """Read some more of its log: progress for the store, lines for `events.jsonl`.
@@ -140,6 +154,29 @@ class RunningAttempts:
         if watch is not None:  # None: it has ended already, and `ended` names it
             self._watches[running.id] = watch
         return running
+
+    def begin_setup(self, lease: LocalLeaseDocument, setup: Handle) -> None:
+        """The setup of its workspace runs before its agent: watch that."""
+        running = running_attempt(self._host, lease, Handle(Path(lease["run"])))
+        self.attempts[running.id] = running
+        self.goes_on(running.id, setup)
+
+    def goes_on(self, lease: str, process: Handle) -> bool:
+        """A check runs after its agent, or its agent after the setup: watch that.
+
+        A stop that was asked for holds for it too. True: its agent has started.
+        """
+        running = self.attempts[lease]
+        is_agent = process.run == running.run
+        if is_agent:
+            running.handle = process
+        running.checking, running.settling = None if is_agent else process, False
+        if running.stopping:
+            running.executor.stop(process)
+        watch = running.executor.watch(process)
+        if watch is not None:
+            self._watches[lease] = watch
+        return is_agent
 
     def remove(self, leases: Iterable[str]) -> None:
         """These are no longer ours to watch."""
