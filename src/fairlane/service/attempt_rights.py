@@ -28,6 +28,7 @@ _FAR = ("again", "force")
 FREE = frozenset(
     {
         "id", "kind", "title", "prompt", "template", "session", "parent", "artifacts", "group",
+        "carry", "context", "checks",
         "parallel", "locks", "workspace", "estimate_tokens", "not_before", "vars", "meta",
     }
 )  # fmt: skip
@@ -35,7 +36,7 @@ FREE = frozenset(
 BOUNDED = frozenset(
     {
         "project", "agent", "command", "env", "pool", "base", "merge", "labels", "priority",
-        "timeout", "max_attempts", "needs",
+        "timeout", "max_attempts", "needs", "no_checks",
     }
 )  # fmt: skip
 
@@ -119,7 +120,7 @@ class Children:
         self._tx, self._policy, self._parent = tx, policy, parent
         self._may = policy.attempt.may_add
         self._settings = router.settings
-        project = router.project(parent.project)
+        project = self._project = router.project(parent.project)
         usual = agent_of(None, project.agent, router.settings.agent, False)
         #: A command has no prompts to give on: its children get the agent of the project.
         self._own_agent = usual if parent.agent in (None, SHELL) else str(parent.agent)
@@ -138,6 +139,7 @@ class Children:
             self._refuse("project", f"an attempt adds to its own project, {parent.project}")
         self._bound_process(draft)
         self._bound_branch(draft)
+        self._bound_checks(draft)
         self._bound_place(draft)
         self._bound_needs(draft, batch)
 
@@ -180,8 +182,14 @@ class Children:
             self._refuse(
                 "base", f"{draft['base']} is neither the base nor the branch of its parent"
             )
-        if draft.get("merge", "keep") not in ("keep", parent.merge):
+        draft.setdefault("merge", "keep" if parent.merge != self._project.merge else parent.merge)
+        if draft["merge"] not in ("keep", parent.merge):
             self._refuse("merge", f"its parent has merge = {parent.merge}")
+
+    def _bound_checks(self, draft: TaskValues) -> None:
+        """A child may have more checks than its project asks for, not fewer."""
+        if draft.get("no_checks") and not self._parent.no_checks:
+            self._refuse("no_checks", "an attempt adds checks, it takes none off")
 
     def _bound_place(self, draft: TaskValues) -> None:
         """Which machine, how soon, how long, how often."""

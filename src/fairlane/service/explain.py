@@ -10,12 +10,12 @@ from fairlane.engine.context import Context
 from fairlane.engine.snapshot import look_and_plan
 from fairlane.engine.task_changes import ready_at
 from fairlane.lifecycle.backoff import half_open_at
-from fairlane.model.errors import NotFound
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.snapshot import Snapshot, Waiting, waits_of
 from fairlane.model.task import Lane, Status, Task
 from fairlane.planner.why import PLACES_MAX, Why, explain, place_of
 from fairlane.policy.policy import Policy
+from fairlane.service.attempt_named import unknown_task
 from fairlane.store.base import Reading
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ def why_with_kind(context: Context, task: str) -> tuple[WhyAnswer, str]:
     with context.store.read() as reading:
         subject = reading.task(task)
         if subject is None:
-            hint = "`fairlane list` shows what there is."
-            raise NotFound(f"there is no task {task!r}", hint, code="unknown_task")
+            raise unknown_task(task)
         if subject.status is Status.QUEUED:
             policy, now = context.policy_for_reading(reading), context.now()
             reasons = _queued(context, reading, policy, now, subject)

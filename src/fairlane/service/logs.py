@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairlane.engine.checks import folder_named
 from fairlane.engine.context import Context, run_folder
 from fairlane.executors.base import STREAMS
 from fairlane.executors.runfiles import CHUNK, Damaged
-from fairlane.model.errors import Invalid, NotFound, Refused
+from fairlane.model.errors import Invalid, Refused
 from fairlane.model.names import SCHEMA
 from fairlane.model.task import Attempt
+from fairlane.service.attempt_named import attempt_named, task_named
 
 if TYPE_CHECKING:
     from fairlane.model.documents.tasks import LogAnswer
@@ -25,10 +29,14 @@ LETTER_BYTES = 4
 
 
 def read(
-    context: Context, task: str, attempt: int | None = None, stream: str = "stdout"
+    context: Context,
+    task: str,
+    attempt: int | None = None,
+    stream: str = "stdout",
+    check: str | None = None,
 ) -> Iterator[str]:
-    """The whole log as text, part by part."""
-    yield from _Log(context, task, attempt, stream).more()
+    """The whole log as text, part by part; what is no UTF-8 is kept as surrogates."""
+    yield from Log(context, task, attempt, stream, check).more()
 
 
 def page(
@@ -38,10 +46,11 @@ def page(
     stream: str = "stdout",
     offset: int | None = None,
     limit: int = PAGE_BYTES_MAX,
+    check: str | None = None,
 ) -> LogAnswer:
-    """What an attempt printed, as text: from a place on, or the end of it."""
+    """What an attempt or a check printed, as text: from a place on, or the end of it."""
     limit = min(limit, PAGE_BYTES_MAX)
-    log = _Log(context, task, attempt, stream)
+    log = Log(context, task, attempt, stream, check)
     ended = log.has_ended()  # asked before reading, so that the last lines are not missed
     size = log.size()
     start = max(0, size - limit) if offset is None else min(offset, size)
@@ -59,6 +68,19 @@ def page(
     }
 
 
+def check_page(
+    context: Context,
+    task: str,
+    name: str,
+    attempt: int | None = None,
+    stream: str = "stdout",
+    offset: int | None = None,
+    limit: int = PAGE_BYTES_MAX,
+) -> LogAnswer:
+    """What a check printed, as text: from a place on, or the end of it."""
+    return page(context, task, attempt, stream, offset, limit, name)
+
+
 def _whole(data: bytes) -> bytes:
     """Bytes without the beginning of a letter at their end: the next page starts with it."""
     for back in range(1, min(LETTER_BYTES, len(data))):
@@ -71,10 +93,14 @@ def _whole(data: bytes) -> bytes:
 
 
 def follow(
-    context: Context, task: str, attempt: int | None = None, stream: str = "stdout"
+    context: Context,
+    task: str,
+    attempt: int | None = None,
+    stream: str = "stdout",
+    check: str | None = None,
 ) -> Iterator[str]:
-    """The log as it grows, until its attempt has ended."""
-    log = _Log(context, task, attempt, stream)
+    """The log as it grows, until its attempt or its check has ended."""
+    log = Log(context, task, attempt, stream, check)
     while True:
         ended = log.has_ended()
         yield from log.more()
@@ -83,51 +109,66 @@ def follow(
         context.clock.wait(POLL_SECONDS)
 
 
-class _Log:
-    """One stream of an attempt, the last one if none is named; as text, as far as it has grown."""
+class Log:
+    """One stream of an attempt or of one of its checks; as text, as far as it has grown.
 
-    def __init__(self, context: Context, task: str, number: int | None, stream: str) -> None:
+    The last attempt if none is named.
+    """
+
+    def __init__(
+        self, context: Context, task: str, number: int | None, stream: str, check: str | None = None
+    ) -> None:
         if stream not in STREAMS:
             raise Invalid(f"no stream {stream!r}", f"Known: {', '.join(STREAMS)}.")
-        self._context, self._stream, self._at = context, stream, 0
-        self.attempt = _attempt(context, task, number)
-        self._executor = context.executor()
-        self._run = run_folder(context.home, self.attempt)
-        self._decoder = getincrementaldecoder("utf-8")("replace")
+        self._context, self.stream, self._at = context, stream, 0
+        with context.store.read() as reading:
+            task_named(reading, task)
+            self.attempt = attempt_named(reading, task, number)
+        self.executor, self.check = context.executor(), check
+        self.run = _folder(context, self.attempt, check)
+        self._decoder = getincrementaldecoder("utf-8")("surrogateescape")
 
     def size(self) -> int:
-        return self._executor.output_size(self._run, self._stream)
+        """How many bytes there are."""
+        return self.executor.output_size(self.run, self.stream)
 
     def read(self, offset: int, limit: int) -> bytes:
+        """Some bytes from a place on."""
+        with self.readable():
+            return self.executor.output(self.run, self.stream, offset, limit)
+
+    @contextmanager
+    def readable(self) -> Iterator[None]:
+        """What is wrong with the file is told."""
         try:
-            return self._executor.output(self._run, self._stream, offset, limit)
+            yield
         except Damaged as error:
             hint = "Its agent has changed its run folder; `fairlane show` tells how it ended."
-            where = f"{self._run}: {self._stream}"
+            where = f"{self.run}: {self.stream}"
             raise Refused(f"{where} cannot be read: {error}", hint) from error
 
     def more(self) -> Iterator[str]:
+        """As far as it has grown."""
         while data := self.read(self._at, CHUNK):
             self._at += len(data)
             yield self._decoder.decode(data)
 
     def has_ended(self) -> bool:
+        """Whether nothing more comes."""
         with self._context.store.read() as reading:
             attempt = reading.attempt(self.attempt.lease)
-        return attempt is None or attempt.ended_at is not None
+        return attempt is None or has_ended(attempt, self.check)
 
 
-def _attempt(context: Context, task: str, number: int | None) -> Attempt:
-    with context.store.read() as reading:
-        if reading.task(task) is None:
-            hint = "`fairlane list` shows what there is."
-            raise NotFound(f"there is no task {task!r}", hint, code="unknown_task")
-        attempts = {attempt.number: attempt for attempt in reading.attempts(task)}
-    if not attempts:
-        raise NotFound(f"{task} has not been started", f"`fairlane why {task}` tells why.")
-    if number is None:
-        return attempts[max(attempts)]
-    if number not in attempts:
-        known = ", ".join(map(str, attempts))
-        raise NotFound(f"{task} has no attempt {number}", f"It has {known}.")
-    return attempts[number]
+def has_ended(attempt: Attempt, check: str | None) -> bool:
+    """Whether an attempt, or its check of this name, prints nothing more."""
+    rows = [row for row in attempt.checks if row["name"] == check]
+    over = any(row.get("passed") is not None for row in rows)
+    return attempt.ended_at is not None or over
+
+
+def _folder(context: Context, attempt: Attempt, check: str | None) -> Path:
+    """Where it leaves its traces."""
+    if check is None:
+        return run_folder(context.home, attempt)
+    return folder_named(context.home, attempt, check)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from fairlane import workspaces
 from fairlane.engine.context import Context
 from fairlane.engine.task_changes import TaskChanges
-from fairlane.intake.routing import DEFAULT_PROJECT
+from fairlane.intake.fields import CARRIES, CONTEXTS, MERGES, checks
+from fairlane.intake.routing import DEFAULT_PROJECT, refuse_without_pr
 from fairlane.model.errors import Invalid, NotFound, Refused, did_you_mean
 from fairlane.model.instant import Micros, minute_of
 from fairlane.model.names import SCHEMA
@@ -23,7 +24,9 @@ from fairlane.model.values import (
     Reader,
     check_name,
     choice,
+    command,
     line,
+    lines,
     name,
     names,
     read_all,
@@ -34,6 +37,7 @@ from fairlane.policy.policy import Policy
 from fairlane.service.reports.documents import counts
 from fairlane.service.tasks import note
 from fairlane.store.base import Booking, Reading, Tally, Writing
+from fairlane.workspaces import look
 
 if TYPE_CHECKING:
     from fairlane.model.documents import admin
@@ -200,6 +204,14 @@ class _View:
             "template": project.template,
             "workspaces": None if project.workspaces is None else list(project.workspaces),
             "hooks": project.hooks,
+            "merge": project.merge,
+            "carry": project.carry,
+            "context": project.context,
+            "checks": [check.document() for check in project.checks],
+            "pr": list(project.pr),
+            "setup": list(project.setup),
+            "setup_files": list(project.setup_files),
+            "protect": None if project.protect is None else list(project.protect),
             "budgets": Policy.budget_rows(project.budgets),
             "tasks": counts(tasks),
             "tokens": counted(Tokens(*booked.tokens), self._count),
@@ -225,7 +237,22 @@ def _with_values(project: Project, values: Mapping[str, object], window: Micros)
         changes |= read_all(_READERS | budgets, values)
     except Invalid as error:
         raise error.within(f"project {project.name}") from None
-    return replace(project, **changes)
+    made = replace(project, **changes)
+    _refuse_unfit(made, values)
+    return made
+
+
+def _refuse_unfit(project: Project, values: Container[str]) -> None:
+    """What no task of the project could do is refused now, not after the work."""
+    if "merge" in values or "pr" in values:
+        refuse_without_pr(project, project.merge)
+    if project.repo is None:
+        return
+    folder = Path(project.repo)
+    if "repo" in values:
+        look.refuse_unfit(folder)
+    if any(key in values for key in ("repo", "base", "merge")):
+        look.refuse_base(folder, project.base, project.merge or "keep", f"project {project.name}")
 
 
 def _prefixes(projects: Iterable[Project]) -> dict[str, str]:
@@ -280,5 +307,13 @@ _READERS: dict[str, Reader[object]] = {
     "template": name,
     "workspaces": names,
     "hooks": choice(HOOKS),
+    "merge": choice(MERGES),
+    "carry": choice(CARRIES),
+    "context": choice(CONTEXTS),
+    "checks": checks,
+    "pr": command,
+    "setup": command,
+    "setup_files": lines,
+    "protect": lines,
 }
 _EMPTY = {key: getattr(Project(""), key) for key in (*_READERS, "budgets")}

@@ -6,11 +6,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from fairlane.engine import attempts
-from fairlane.engine.attempts import Finished, Progress, Renewed
+from fairlane.engine.attempts import Finished, Progress
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import NOTHING, Ending, Report, unknown_lease
 from fairlane.engine.lease_document import public
 from fairlane.engine.snapshot import Asker
+from fairlane.engine.turn import Renewed
 from fairlane.lifecycle.step import HAPPENINGS
 from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
 from fairlane.model.errors import FairlaneError, Invalid, Refused, did_you_mean
@@ -33,7 +34,11 @@ POLL_SECONDS = 1.0
 #: How long it rests after a change: a round notes its worker, so waiting workers wake each other.
 GATHER_SECONDS = 0.02
 #: How a holder can end its attempt.
-_ENDS = {str(name): happening for name, happening in HAPPENINGS.items() if name is not Outcome.LOST}
+_ENDS = {
+    str(name): happening
+    for name, happening in HAPPENINGS.items()
+    if name not in (Outcome.LOST, Outcome.CHECK_FAILED)
+}
 
 
 def lease(
@@ -93,9 +98,15 @@ def complete(
     tokens: Usage = None,
     cost: float | None = None,
     result: dict[str, object] | None = None,
+    checks: Sequence[Mapping[str, object]] = (),
 ) -> HeldAnswer:
-    """The work is done."""
-    return finish(context, lease, "succeeded", report_of(tokens, cost, result=result))
+    """The work is done, and its checks have passed.
+
+    A holder that runs the work itself sends what came of its checks. What the attempt of a daemon
+    says is a claim: its checks run when it has ended.
+    """
+    report = report_of(tokens, cost, result=result, checks=checks)
+    return finish(context, lease, "succeeded", report)
 
 
 def release(
@@ -143,7 +154,7 @@ def finish_each(
         if lease in endings:
             again.append((place, report))
         else:
-            endings[lease] = Ending(_ENDS[outcome], report)
+            endings[lease] = Ending(_ENDS[outcome], report, claim=True)
     finished = attempts.finish(context, endings, strict=True)
     answers = [_answer(lease, finished.get(lease)) for lease, _ in results]
     for place, report in again:
@@ -159,6 +170,8 @@ def _answer(lease: str, finished: Finished | None) -> HeldAnswer | FairlaneError
     answer = _document(lease, finished.task)
     if finished.repeated:
         answer["code"] = "already_done"
+    elif finished.claimed:
+        answer["code"] = "checks_pending"
     elif finished.late:
         answer["late"] = True
     return answer
@@ -192,6 +205,7 @@ def report_of(
     result: dict[str, object] | None = None,
     retry_after: Micros | None = None,
     resets_at: Instant | None = None,
+    checks: Sequence[Mapping[str, object]] = (),
 ) -> Report:
     """What a holder reports; a bare number of tokens is output."""
     counts = {"output": tokens} if isinstance(tokens, int) else tokens
@@ -205,7 +219,7 @@ def report_of(
         )
         counters = (first, second, third, fourth)
     usd = None if cost is None else round(_within("cost", cost, DOLLARS_MAX) * 1_000_000)
-    return Report(counters, usd, detail, result, retry_after, resets_at)
+    return Report(counters, usd, detail, result, retry_after, resets_at, tuple(checks))
 
 
 def _within(name: str, value: float, most: int) -> float:
@@ -237,7 +251,8 @@ def answer_batch(
 
 
 def _result(call: Mapping[str, Any]) -> Report:
-    return report_of(call.get("tokens"), call.get("cost"), result=call.get("result"))
+    used = (call.get("tokens"), call.get("cost"))
+    return report_of(*used, result=call.get("result"), checks=call.get("checks", ()))
 
 
 def lease_batch(

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from fairlane.engine import earlier_work
 from fairlane.engine.context import Context, slots_of
 from fairlane.engine.task_changes import TaskChanges, note_rules
 from fairlane.intake import fields
@@ -14,15 +15,15 @@ from fairlane.intake.fields import Records
 from fairlane.intake.queue_depth import measure, positions
 from fairlane.intake.routing import DEFAULT_PROJECT, Router
 from fairlane.intake.submit import Batch, submit
-from fairlane.model.errors import Invalid, NotFound, Refused, did_you_mean
+from fairlane.model.errors import Invalid, Refused, did_you_mean
 from fairlane.model.event import Event, Happening
 from fairlane.model.instant import Instant
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import Group, Pause, Project
 from fairlane.model.task import Status, Task
 from fairlane.policy.policy import Policy
-from fairlane.service.reports import documents
-from fairlane.service.reports.listing import Holds, every, lineage
+from fairlane.service.attempt_named import unknown_task
+from fairlane.service.reports.listing import Holds, every, lineage, rows_of
 from fairlane.store.base import Filter, Reading, Writing
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Intake:
         context, tx, policy, now = self.context, self.tx, self.policy, self.now
         ended = [name for name, status in batch.known.items() if again and status.final]
         returning = tx.tasks(ended) if ended else {}
-        warnings = self.unknown_agents(batch)
+        warnings = self.not_carried(batch) | self.unknown_agents(batch)
         pressure = measure(tx, policy, slots_of(context.settings, policy), now)
         new = (placed.task for placed in batch.new.values())
         entering = [*filter(_is_queued, new), *returning.values()]
@@ -140,6 +141,14 @@ class Intake:
                 batch.known[task.id] = task_changes.happen(task, Happening.AGAIN).task.status
             task_changes.close()
         return _added(tx, policy, now, batch, warnings)
+
+    def not_carried(self, batch: Batch) -> dict[str, str]:
+        """A word for each new task that cannot start from the work of all that it needs."""
+        tasks = [placed.task for placed in batch.new.values()]
+        projects = {task.project: self.router.project(task.project) for task in tasks}
+        if not any(task.needs or task.parent for task in tasks):
+            return {}
+        return earlier_work.warnings(self.tx, tasks, self.tx.table(Project) | projects)
 
     def unknown_agents(self, batch: Batch) -> dict[str, str]:
         """A word for each new task whose agent is not in the settings: it would be held."""
@@ -237,8 +246,7 @@ def edit(context: Context, ids: Sequence[str], changes: Mapping[str, object]) ->
         for placed in after:
             task_changes.note("edited", placed.task, fields=sorted({*values, *empty}))
         task_changes.close()
-        holds = Holds(context, tx).of(after)
-    rows = [documents.row(placed, holds.get(placed.task.id)) for placed in after]
+        rows = rows_of(tx, after, Holds(context, tx).of(after))
     return {"schema": SCHEMA, "tasks": rows}
 
 
@@ -265,6 +273,9 @@ def edited(
     probe |= {"vars": values.get("vars", task.vars)}
     changed: Values = {**empty, **values}
     whole = router.complete(cast("TaskValues", probe | _runner(task, changed)), named=moves)
+    if {"base", "merge", "project"} & changed.keys():
+        branch = {"merge": task.merge, "base": task.base, **changed, "project": whole["project"]}
+        router.check_branch(cast("TaskValues", branch))
     if "artifacts_missing" in whole:
         changed["artifacts_missing"] = whole["artifacts_missing"]
     if {"agent", "pool", "command"} & changed.keys():
@@ -342,8 +353,7 @@ def find(reading: Reading, ids: Iterable[str]) -> dict[str, Task]:
     known = reading.tasks(wanted) if wanted else {}
     for name in wanted:
         if name not in known:
-            hint = "`fairlane list` shows what there is."
-            raise NotFound(f"there is no task {name!r}", hint, code="unknown_task")
+            raise unknown_task(name)
     return {name: known[name] for name in wanted}
 
 

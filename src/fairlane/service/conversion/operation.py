@@ -35,6 +35,9 @@ from fairlane.service.projects import place_projects
 from fairlane.settings import FILE, Settings
 from fairlane.store.base import Placed, Writing
 
+#: Work that comes along starts and is asked as it was there.
+AS_THERE = {"carry": "base", "context": "none"}
+
 
 def show(name: str, file: str) -> ConvertAnswer:
     """What would be written, to an empty home folder; nothing is."""
@@ -168,7 +171,7 @@ def bring(
     _tell(document, tasks, out)
     tasks.sort(key=lambda task: task.created_at or now)  # the oldest first
     beside = {str(task.record["id"]): _beside(task) for task in tasks if task.artifacts}
-    records = Records.of([task.record for task in tasks])
+    records = Records.of([{**AS_THERE, **task.record} for task in tasks])
     batch = submit(tx, router, policy, now, records, beside=beside)
     note_others(tx, tasks, batch.new, converted)
     past = {str(task.record["id"]): task for task in tasks}

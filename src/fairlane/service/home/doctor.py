@@ -21,7 +21,7 @@ from fairlane.model.sandbox import SandboxSettings
 from fairlane.model.task import Attempt
 from fairlane.policy import load
 from fairlane.policy.policy import Policy
-from fairlane.service.home import limits, old_home, store_traces, troubles, upkeep
+from fairlane.service.home import limits, old_home, sizes, store_traces, troubles, upkeep
 from fairlane.service.home.setup import POLICY_FILE, installed
 from fairlane.settings import FILE, Settings
 from fairlane.store.base import Reading
@@ -273,6 +273,8 @@ def _contents(home: Path, path: Path, settings: Settings, clock: Clock) -> Itera
             yield from _workers(reading, now, policy.lease.ttl)
             yield from _agents(settings, _agents_asked(reading, settings))
             found = troubles.current(reading)
+            projects = [row for row in reading.table(Project).values() if row.repo is not None]
+        yield from (Finding(FINE, *row) for row in sizes.kept(home, projects))
         for trouble in found:
             text = f"{trouble.message} (since {trouble.since})"
             yield Finding(WRONG, trouble.code, text, trouble.hint)

@@ -160,6 +160,9 @@ def _check_list(name: str, schema: Schema, value: Sequence[object]) -> None:
 
 def _check_object(name: str, schema: Schema, value: Mapping[str, object]) -> None:
     known = schema.get("properties", {})
+    for key in schema.get("required", ()):
+        if key not in value:
+            raise Invalid(f"{name}: {key} is missing", schema.get("description", ""))
     for key, entry in value.items():
         if key in known:
             _check(f"{name}.{key}", known[key], entry)

@@ -22,6 +22,7 @@ class Schema(TypedDict, total=False):
     anyOf: list[Schema]
     items: Schema
     properties: Mapping[str, Schema]
+    required: list[str]
     additionalProperties: bool
     minimum: float
     maximum: float
@@ -51,6 +52,7 @@ class Operation(NamedTuple):
     converts: Mapping[str, str] = MappingProxyType({})
     reads: bool = False  # changes nothing
     tool: bool = False  # agents may call it
+    as_tool: str = ""  # its name as a tool, where that is another
     #: What an attempt may do with it: `lease`, of its own lease; `task`, of its own task;
     #: `children`, add them; `look`, by a command but not by its token. Empty: nothing.
     attempt: Literal["lease", "task", "children", "look", ""] = ""
@@ -60,6 +62,11 @@ class Operation(NamedTuple):
     #: Where several are named in the body; `path` then names one, as the only one of `ids`.
     many: str | None = None
     example: Mapping[str, object] = MappingProxyType({})
+
+    @property
+    def tool_name(self) -> str:
+        """What agents call it."""
+        return self.as_tool or self.name
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -90,6 +97,7 @@ def _open(about: str) -> Schema:
 _TASK = _text("The task's id.")
 _LEASE = _text("The lease, as `lease` gave it.")
 _NAME = _text("Its name.")
+_CHECK = _text("The check of this name, instead of the agent.")
 _IDS = _words("Ids of tasks.", maxItems=MANY_MAX)
 _SCOPE = _text("all, project:P, kind:K, pool:P, group:G or task:T.", default="all")
 _SINCE = _text("How far back: a length such as 12h, or a time.")
@@ -119,6 +127,22 @@ _USED: Mapping[str, Schema] = {"tokens": _TOKENS, "cost": _COST}
 _WAIT: Schema = {
     "anyOf": [{"type": "string"}, {"type": "number", "minimum": 0, "maximum": 10**9}],
     "description": "A length such as 30s; a bare number is seconds.",
+}
+_CHECKS: Schema = {
+    "type": "array",
+    "maxItems": 100,
+    "description": "What came of the checks of the lease, by name.",
+    "items": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "exit": {"type": "integer", "minimum": -1000, "maximum": 1000},
+            "seconds": {"type": "number", "minimum": 0},
+            "output": {"type": "string", "description": "The end of what it printed."},
+        },
+        "required": ["name", "exit"],
+        "additionalProperties": False,
+    },
 }
 _OUTCOMES = (
     "succeeded", "failed", "launch_failed", "throttled", "environment", "released", "canceled",
@@ -168,6 +192,9 @@ _WORK = (
               {"ids": _IDS, "tree": _flag("Their descendants too."),
                "group": _text("Every task of this group."), "reason": _text("Why.")},
               (), "Changed", page=True, tool=True, many="/cancel", example={"ids": ["t1"]}),
+    Operation("check", "runtime.recheck:check", "POST", "/tasks/{task}/check",
+              {"task": _TASK, "names": _words("Only these checks.")}, ("task",), "Checked",
+              page=True, example={"task": "t1"}),
     Operation("retry", "service.tasks:retry", "POST", "/tasks/{ids}/retry",
               {"ids": _IDS}, ("ids",), "Changed",
               page=True, tool=True, many="/retry", example={"ids": ["t1"]}),
@@ -184,11 +211,38 @@ _LOOK = (
               {"task": _TASK, "attempt": _whole("Which attempt; default: the last.", 1),
                "stream": _text("Which one.", enum=["stdout", "stderr"], default="stdout"),
                "offset": _whole("From this byte on; default: the end."),
-               "limit": _whole("Most bytes.", 1, 256 * 1024)},
+               "limit": _whole("Most bytes.", 1, 256 * 1024),
+               "check": _CHECK},
               ("task",), "Log", page=True, reads=True, attempt="task", example={"task": "t1"}),
+    Operation("check_log", "service.logs:check_page", "GET", "/tasks/{task}/checks/{name}/log",
+              {"task": _TASK, "name": _text("The name of the check."),
+               "attempt": _whole("Which attempt; default: the last.", 1),
+               "stream": _text("Which one.", enum=["stdout", "stderr"], default="stdout"),
+               "offset": _whole("From this byte on; default: the end."),
+               "limit": _whole("Most bytes.", 1, 256 * 1024)},
+              ("task", "name"), "Log", page=True, reads=True, attempt="task",
+              example={"task": "t1", "name": "make test"}),
+    Operation("transcript", "service.transcripts:page", "GET", "/tasks/{task}/transcript",
+              {"task": _TASK, "attempt": _whole("Which attempt; default: the last.", 1),
+               "cursor": _text("The `cursor` of the page before; default: the beginning."),
+               "limit": _whole("Most entries of this page.", 1, PAGE_MAX, default=PAGE),
+               "since": _text("Only what was printed since: a length such as 12h, or a time."),
+               "stream": _text("Which one.", enum=["stdout", "stderr"], default="stdout"),
+               "check": _CHECK},
+              ("task",), "Transcript", converts={"since": "past"}, page=True, reads=True,
+              attempt="task", tool=True, as_tool="logs", example={"task": "t1", "limit": 20}),
+    Operation("diff", "service.work:diff", "GET", "/tasks/{task}/diff",
+              {"task": _TASK, "attempt": _whole("Which attempt; default: the last.", 1),
+               "files": _words("Only these files, and what is below these folders.",
+                               maxItems=1000),
+               "carried": _flag("From the base: with the work that it started from."),
+               "stat": _flag("Without the text of the changes.")},
+              ("task",), "Diff", page=True, reads=True, attempt="task", tool=True,
+              example={"task": "t1", "files": ["src"]}),
     Operation("events", "service.reports.listing:page", "GET", "/events",
               {"cursor": _whole("Events after this number; default: the newest."),
-               "task": _text("Only of this task."), "limit": _LIMIT},
+               "task": _text("Only of this task."),
+               "kind": _text("Only of this kind: parked, check_failed, …"), "limit": _LIMIT},
               (), "Events", page=True, reads=True, attempt="look",
               example={"cursor": 0, "limit": 10}),
     Operation("summary", "service.reports.summary:summary", "GET", "/summary",
@@ -227,7 +281,7 @@ _PULL = (
               ("lease",), "Held", tool=True, attempt="lease",
               example={"lease": "L7", "note": "tests are green"}),
     Operation("complete", "service.pull:complete", "POST", "/leases/{lease}/complete",
-              {"lease": _LEASE, **_USED, "result": _open("What came of it.")},
+              {"lease": _LEASE, **_USED, "result": _open("What came of it."), "checks": _CHECKS},
               ("lease",), "Held", tool=True, attempt="lease",
               example={"lease": "L7", "tokens": {"input": 12000, "output": 800}, "cost": 0.21}),
     Operation("release", "service.pull:release", "POST", "/leases/{lease}/release",

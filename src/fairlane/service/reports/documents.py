@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from fairlane.model.amounts import ANSWER_BYTES
 from fairlane.model.event import Event
 from fairlane.model.instant import Instant, show_duration, show_instant
 from fairlane.model.plan import Hold
 from fairlane.model.project import Pause, Tokens, counted
 from fairlane.model.task import Attempt, Status, Task
 from fairlane.policy.policy import Policy
+from fairlane.service.reports import merging
 from fairlane.store.base import Booking, Placed
 
 if TYPE_CHECKING:
@@ -66,9 +68,12 @@ def linked(task: str, status: Status) -> tasks.LinkedDocument:
     return {"id": task, "status": str(status)}
 
 
-def row(placed: Placed, hold: Hold | None) -> tasks.TaskDocument:
-    """A task as lists show it."""
+def row(
+    placed: Placed, hold: Hold | None, last: Attempt | None = None, worked: bool = False
+) -> tasks.TaskDocument:
+    """A task as lists show it; `last` is its last attempt with a record of what it changed."""
     task = placed.task
+    state = merging.state_of(task, last, worked)
     return {
         "id": task.id,
         "project": task.project,
@@ -90,6 +95,9 @@ def row(placed: Placed, hold: Hold | None) -> tasks.TaskDocument:
         "ended_at": shown(task.ended_at),
         "reason": task.reason,
         "stop_requested": task.stop_requested,
+        "merge_state": state,
+        "needs_person": merging.needs_person(task, last, state),
+        "starts": None,
     }
 
 
@@ -106,17 +114,23 @@ def is_ready(placed: Placed, hold: Hold | None) -> bool:
     return not placed.wait or hold is None or hold.gate != "readiness"
 
 
-def whole(placed: Placed, hold: Hold | None) -> tasks.FullTaskDocument:
+def whole(
+    placed: Placed, hold: Hold | None, last: Attempt | None = None, worked: bool = False
+) -> tasks.FullTaskDocument:
     """Everything that a task says and what has happened to it."""
     task = placed.task
     return {
-        **row(placed, hold),
+        **row(placed, hold, last, worked),
         "seq": task.seq,
         "prompt": task.prompt,
         "template": task.template,
         "base": task.base,
         "merge": task.merge,
         "session": task.session,
+        "carry": task.carry,
+        "context": task.context,
+        "checks": [check.document() for check in task.checks],
+        "no_checks": task.no_checks,
         "command": list(task.command),
         "artifacts": list(task.artifacts),
         "artifacts_missing": list(task.artifacts_missing),
@@ -176,6 +190,20 @@ def attempt(row: Attempt) -> tasks.AttemptDocument:
         "session": row.session,
         "result": None if row.result is None else dict(row.result),
     }
+
+
+def answer_of(row: Attempt) -> str | None:
+    """The final answer of an attempt; None: it has not ended, or gave none."""
+    answer = (row.result or {}).get("answer")
+    if not isinstance(answer, str) or not answer:
+        return None
+    return answer.encode("utf-8", "replace")[:ANSWER_BYTES].decode("utf-8", "ignore")
+
+
+def last_answer(attempts: Sequence[Attempt]) -> str | None:
+    """The answer of the last attempt that has ended."""
+    ended = [row for row in attempts if row.ended_at is not None]
+    return answer_of(ended[-1]) if ended else None
 
 
 def event(event: Event) -> tasks.EventDocument:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import merge
 from itertools import islice
@@ -13,16 +13,24 @@ from fairlane.engine.snapshot import preview
 from fairlane.model.errors import Invalid, NotFound, did_you_mean
 from fairlane.model.names import SCHEMA
 from fairlane.model.plan import Hold
-from fairlane.model.project import Group, groups_under
+from fairlane.model.project import Group, Project, groups_under
 from fairlane.model.snapshot import waits_of
-from fairlane.model.task import LaneKey, Status, Task
+from fairlane.model.task import Attempt, LaneKey, Status, Task
 from fairlane.planner import gates, readiness
 from fairlane.planner.readiness import GATE, SENTENCES
-from fairlane.service.reports import documents
+from fairlane.service.attempt_named import unknown_task
+from fairlane.service.reports import documents, merging, outcome
 from fairlane.store.base import Filter, Placed, Reading
 
 if TYPE_CHECKING:
-    from fairlane.model.documents.tasks import EventsAnswer, FollowedEvent, TaskAnswer, TasksAnswer
+    from fairlane.model.documents.tasks import (
+        EventsAnswer,
+        FollowedEvent,
+        TaskAnswer,
+        TaskDocument,
+        TasksAnswer,
+    )
+    from fairlane.model.documents.work import WorkDocument
 
 #: Gates and codes by which a list can be narrowed.
 HOLDS = (*sorted(gates.HOLDS), "batch", GATE, *SENTENCES)
@@ -58,7 +66,7 @@ def list_tasks(
         more = limit is not None and len(page) > limit
         page = page[:limit]
         hold_of = holds.of(page)
-    rows = [documents.row(placed, hold_of.get(placed.task.id)) for placed in page]
+        rows = rows_of(reading, page, hold_of)
     last = page[-1].task.seq if page else cursor
     return {"schema": SCHEMA, "tasks": rows, "cursor": last if more else None}
 
@@ -68,23 +76,61 @@ def show(context: Context, task: str) -> TaskAnswer:
     with context.store.read() as reading:
         placed = reading.placed(task)
         if placed is None:
-            hint = "`fairlane list` shows what there is."
-            raise NotFound(f"there is no task {task!r}", hint, code="unknown_task")
+            raise unknown_task(task)
         queued = placed.task.status is Status.QUEUED
         hold = Holds(context, reading).of([placed])[task] if queued else None
         statuses = reading.statuses(placed.task.needs) if placed.task.needs else {}
-        attempts = [documents.attempt(attempt) for attempt in reading.attempts(task)]
+        attempts = list(reading.attempts(task))
         events = reading.events(task=task, limit=EVENTS_SHOWN, last=True)
         dependents = reading.statuses(reading.dependents(task))
+        project = reading.table(Project).get(placed.task.project)
+    has_repo = project is not None and project.repo is not None
     return {
         "schema": SCHEMA,
-        "task": documents.whole(placed, hold),
+        "task": documents.whole(
+            placed, hold, merging.recorded(attempts), has_repo and bool(attempts)
+        ),
         "hold": hold and hold.document(),
-        "attempts": attempts,
+        "attempts": [documents.attempt(attempt) for attempt in attempts],
+        "answer": documents.last_answer(attempts),
+        "work": _work(context, placed.task, attempts, project),
+        "checks": outcome.checks_of(context.home, attempts),
+        "merge_state": merging.merge_state(placed.task, attempts, has_repo),
+        "question": None,
+        "approval": None,
+        "session": outcome.session_of(context, placed.task, attempts),
+        "schedule": None,
         "needs": [documents.linked(name, statuses[name]) for name in placed.task.needs],
         "dependents": [documents.linked(name, status) for name, status in dependents.items()],
         "events": [documents.event(event) for event in events],
     }
+
+
+def _work(
+    context: Context, task: Task, attempts: Sequence[Attempt], project: Project | None
+) -> WorkDocument | None:
+    """What it changed; git is asked only where there is a repository."""
+    if project is None or project.repo is None:
+        return None
+    from fairlane.service.work import work_of
+
+    return work_of(context, task, attempts, project)
+
+
+def rows_of(
+    reading: Reading, page: Iterable[Placed], hold_of: Mapping[str, Hold | None]
+) -> list[TaskDocument]:
+    """Tasks as lists show them; attempts are read only of those that may have been merged."""
+    projects = reading.table(Project)
+    rows = []
+    for placed in page:
+        task, last, worked = placed.task, None, False
+        if merging.may_have_merged(task):
+            project = projects.get(task.project)
+            last = merging.recorded(reading.attempts(task.id))
+            worked = project is not None and project.repo is not None
+        rows.append(documents.row(placed, hold_of.get(task.id), last, worked))
+    return rows
 
 
 def every(reading: Reading, which: Filter, after: int = 0, size: int = PAGE) -> Iterator[Placed]:
@@ -198,11 +244,15 @@ class Holds:
 
 
 def page(
-    context: Context, cursor: int | None = None, task: str | None = None, limit: int = PAGE
+    context: Context,
+    cursor: int | None = None,
+    task: str | None = None,
+    limit: int = PAGE,
+    kind: str | None = None,
 ) -> EventsAnswer:
     """Events after a number, or the newest."""
     with context.store.read() as reading:
-        events = reading.events(cursor or 0, limit, task, last=cursor is None)
+        events = reading.events(cursor or 0, limit, task, last=cursor is None, kind=kind)
     rows = [documents.event(event) for event in events]
     newest = rows[-1]["number"] if rows else cursor or 0
     return {"schema": SCHEMA, "events": rows, "cursor": newest}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypedDict
 
@@ -109,6 +110,7 @@ def stats(context: Context, since: Instant | None = None) -> reports.StatsAnswer
         "waits": spread95(_waits(past)),
         "durations": spread95(row.duration for row in past),
         "estimates": _estimates(past),
+        "checks": _checks(past),
         "series": series,
         "timeline": [_bar(row) for row in past[-BARS_MAX:]],
     }
@@ -259,6 +261,22 @@ def _estimates(past: Iterable[Past]) -> list[reports.EstimateDocument]:
             "within": round_to(sum(row.tokens <= row.attempt.estimate for row in rows) / len(rows)),
         }
         for (project, kind, agent), rows in sorted(groups.items())
+    ]
+
+
+def _checks(past: Iterable[Past]) -> list[reports.CheckStatDocument]:
+    """How often each check ran, and how often it was the one that failed first."""
+    ran: Counter[tuple[str, str]] = Counter()
+    failed: Counter[tuple[str, str]] = Counter()
+    for row in past:
+        for check in row.attempt.checks:
+            if check.get("passed") is not None:
+                key = (row.attempt.project, str(check["name"]))
+                ran[key] += 1
+                failed[key] += not check["passed"]
+    return [
+        {"project": project, "check": name, "runs": runs, "failed": failed[project, name]}
+        for (project, name), runs in sorted(ran.items())
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairlane.engine.context import Context
@@ -11,8 +12,9 @@ from fairlane.model.instant import HOUR, SECOND, Instant, minute_of, show_instan
 from fairlane.model.names import SCHEMA
 from fairlane.model.task import FAILURES, Outcome, Status, Task
 from fairlane.policy.policy import Policy
-from fairlane.service.reports.documents import dollars, shown, title_of, tokens_of
+from fairlane.service.reports.documents import answer_of, dollars, shown, title_of, tokens_of
 from fairlane.service.reports.listing import every
+from fairlane.service.reports.merging import may_have_merged, recorded, waits_for_approval
 from fairlane.service.reports.stats import Past, ended_since, spread90
 from fairlane.service.reports.status import budget_rows, live_pauses, queued, sources, warnings
 from fairlane.store.base import Filter, Reading
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
     from fairlane.model.documents import reports
 
 SINCE = 12 * HOUR
-#: How many tasks a list names.
-NAMED_MAX = 200
+#: How many tasks a list names, and how much of the answer of each.
+NAMED_MAX, ANSWER_LETTERS = 200, 500
 
 
 def summary(context: Context, since: Instant | None = None) -> reports.SummaryAnswer:
@@ -38,9 +40,14 @@ def summary(context: Context, since: Instant | None = None) -> reports.SummaryAn
         pools = [pause for pause in live_pauses(reading) if pause.scope.startswith("pool:")]
         used = _used(reading, policy, start)
         tallies = reading.tallies()
-    done = [row for row in past if row.attempt.outcome == Outcome.SUCCEEDED]
+        done = [row for row in past if row.attempt.outcome == Outcome.SUCCEEDED]
+        unmerged = _unmerged(reading, [row.attempt.task for row in done[-NAMED_MAX:]])
     outcomes = Counter(str(row.attempt.outcome) for row in past)
     needs = [_need(f"task:{task.id}", f"parked: {task.reason}") for task in parked[:NAMED_MAX]]
+    needs += [
+        _need(f"merge:{task}", f"done, but not merged by Fairlane: {why}")
+        for task, why in unmerged.items()
+    ]
     needs += [_need(pause.scope, pause.reason or "paused") for pause in pools]
     needs += [_need(warning["code"], warning["message"]) for warning in wrong]
     return {
@@ -59,6 +66,16 @@ def summary(context: Context, since: Instant | None = None) -> reports.SummaryAn
         "queued": queued(tallies, plan),
         "needs_person": needs,
     }
+
+
+def _unmerged(reading: Reading, done: Sequence[str]) -> dict[str, str]:
+    """Which of these tasks wait for a person before they are merged, and why."""
+    found: dict[str, str] = {}
+    for name, task in reading.tasks(set(done)).items():
+        last = recorded(reading.attempts(name)) if may_have_merged(task) else None
+        if last is not None and (why := waits_for_approval(last)) is not None:
+            found[name] = why
+    return {name: found[name] for name in done if name in found}
 
 
 def _used(reading: Reading, policy: Policy, since: Instant) -> list[reports.UsedDocument]:
@@ -87,7 +104,15 @@ def _done(past: Past) -> reports.DoneDocument:
         "seconds": past.duration / SECOND,
         "tokens": past.tokens,
         "usd": dollars(attempt.usd),
+        "answer": _shortened(answer_of(attempt)),
     }
+
+
+def _shortened(answer: str | None) -> str | None:
+    """The beginning of an answer; `show` has all of it."""
+    if answer is None or len(answer) <= ANSWER_LETTERS:
+        return answer
+    return answer[: ANSWER_LETTERS - 1] + "…"
 
 
 def _failed(past: Past) -> reports.FailedDocument:
