@@ -27,6 +27,10 @@ ASK_SECONDS = 1.0
 READERS, HANDS = 2, 2
 #: Operations that commit in parts: beside the shared writer, so that nobody waits for the whole.
 IN_PARTS = ("clear",)
+#: Operations that run a program and wait for it, in threads of their own.
+LONG = ("check",)
+#: Reads that ask git, in threads of their own: a large repository delays no other read.
+BY_GIT = ("diff",)
 
 
 class SharedQueue:
@@ -36,11 +40,13 @@ class SharedQueue:
         self._contexts = ThreadContexts(open_context)
         self._readers = ContextPool(self._contexts.current, READERS, "read")
         self._hands = ContextPool(self._contexts.current, HANDS, "start")
+        self._long = ContextPool(self._contexts.current, HANDS, "check")
+        self._git = ContextPool(self._contexts.current, READERS, "git")
         self._writer = SharedWriter(self._contexts.current)
         self._closing = False
         self._collected_at = 0.0  # when a call last collected what has ended on this machine
         self.events = EventHub(self._contexts.current)
-        self.read = self._readers.run
+        self.read, self.read_git = self._readers.run, self._git.run
 
     async def open(self) -> None:
         """Begin; called in the loop that asks."""
@@ -54,6 +60,8 @@ class SharedQueue:
         await asyncio.to_thread(self.events.close)
         self._readers.close()
         self._hands.close()
+        self._long.close()
+        self._git.close()
         self._contexts.close()
 
     async def ask(
@@ -68,10 +76,13 @@ class SharedQueue:
         if lease is not None:
             await self.read(lambda context: permit(context, name, values, lease, token=True))
         if operation.reads:
-            return await self.read(lambda context: answer(context, name, **values))
+            read = self.read_git if name in BY_GIT else self.read
+            return await read(lambda context: answer(context, name, **values))
         taken: tuple[str, ...] = ()
         if self._collects(name):
             taken = await self._hands.run(lambda context: collect_before(context, name))
+        if name in LONG:
+            return await self._long.run(lambda context: answer(context, name, **values))
         if name in IN_PARTS:
             return await self.read(lambda context: answer(context, name, **values))
         if wait := values.pop("wait", None):

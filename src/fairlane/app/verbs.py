@@ -13,7 +13,7 @@ from fairlane.model.instant import show_instant
 if TYPE_CHECKING:
     from fairlane.clock import Clock
     from fairlane.engine.context import Context
-    from fairlane.model.documents import admin, reports, sources, tasks
+    from fairlane.model.documents import admin, reports, sources, tasks, work
     from fairlane.model.documents.groups import GroupAnswer, GroupsAnswer
     from fairlane.model.instant import Instant
 
@@ -131,6 +131,10 @@ class Fairlane:
         """Put parked tasks back; start those in backoff at once."""
         return self.ask("retry", ids=ids)
 
+    def check(self, task: str, *names: str) -> tasks.CheckedAnswer:
+        """Run its checks again, all of them or those that are named; its status stays."""
+        return self.ask("check", task=task, names=names)
+
     # What there is, and why.
 
     def list(self, *, after: int = 0, **filters: object) -> tasks.TasksAnswer:
@@ -144,6 +148,18 @@ class Fairlane:
     def logs(self, task: str, **which: object) -> tasks.LogAnswer:
         """What an attempt printed: `attempt`, `stream`, `offset`, `limit`."""
         return self.ask("logs", task=task, **which)
+
+    def transcript(self, task: str, **which: object) -> tasks.TranscriptAnswer:
+        """What an agent said and did: `attempt`, `cursor`, `limit`, `since`."""
+        return self.ask("transcript", task=task, **which)
+
+    def diff(self, task: str, *files: str, **which: object) -> work.DiffAnswer:
+        """What an attempt changed, perhaps of some files: `attempt`, `carried`, `stat`."""
+        return self.ask("diff", task=task, files=files, **which)
+
+    def check_log(self, task: str, name: str, **which: object) -> tasks.LogAnswer:
+        """What a check printed: `attempt`, `stream`, `offset`, `limit`."""
+        return self.ask("check_log", task=task, name=name, **which)
 
     def plan(self) -> reports.PlanAnswer:
         """What a cycle would start now; changes nothing."""
@@ -166,10 +182,15 @@ class Fairlane:
         return self.ask("stats", since=_when(since))
 
     def events(
-        self, after: int | None = None, *, task: str | None = None, limit: int = 1000
+        self,
+        after: int | None = None,
+        *,
+        task: str | None = None,
+        limit: int = 1000,
+        kind: str | None = None,
     ) -> tasks.EventsAnswer:
         """Events after a number, or the newest."""
-        return self.ask("events", cursor=after, task=task, limit=limit)
+        return self.ask("events", cursor=after, task=task, limit=limit, kind=kind)
 
     def follow(self, after: int = 0, *, task: str | None = None) -> Iterator[tasks.FollowedEvent]:
         """Every event after a number, and those that come, as long as somebody asks."""

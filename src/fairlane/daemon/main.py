@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from fairlane.clock import Waker
+from fairlane.daemon.history import History
 from fairlane.daemon.notices import Notices
 from fairlane.daemon.open_files import OpenFiles
 from fairlane.daemon.signals import signals_taken
@@ -15,7 +16,6 @@ from fairlane.daemon.source_job import Spawn, in_thread
 from fairlane.daemon.sources import Sources
 from fairlane.daemon.trouble import Trouble
 from fairlane.engine.context import Context
-from fairlane.engine.decisions import compact_if_due
 from fairlane.model.errors import FairlaneError
 from fairlane.model.event import Event
 from fairlane.model.instant import SECOND, Instant
@@ -60,11 +60,10 @@ class Daemon:
         self.policy: Policy = context.policy()  # a bad file starts nothing
         host = host_of(context, threads)
         self._port, self.attempts = host.port, Supervisor(host)
-        self._notices = Notices(context, say, threads)
+        self._notices, self._history = Notices(context, say, threads), History(context, threads)
         self._sources = Sources(context, say, self.attempts.waker, what, spawn)
         self._trouble, self._files = Trouble(say, context.clock), OpenFiles(context, say)
-        self._signals = Waker()
-        self.stopping = ""  # why it ends: "leave" the agents, or "stop" them
+        self._signals, self.stopping = Waker(), ""  # it ends to "leave" the agents, or "stop" them
         self.plan: Plan | None = None
         self._planned_at: Instant = 0
         self._idle_since: float | None = None
@@ -164,7 +163,7 @@ class Daemon:
         self._dirty = bool(leased.plan.reclaims)  # they wait from now on: the next plan knows it
         self.attempts.launch(leased.documents, self.policy.capacity.spawn_delay / SECOND)
         self._note_empty(leased.plan)
-        compact_if_due(self.context)
+        self._history.look(self.policy, lambda: bool(self.stopping))
 
     def _plan_is_due(self) -> bool:
         """Something changed, or a time has come; files that tasks wait for tell of nothing."""
@@ -238,3 +237,4 @@ class Daemon:
         self.attempts.close_settling()
         self._sources.close(hurry=bool(self.stopping))
         self._notices.close()
+        self._history.close()

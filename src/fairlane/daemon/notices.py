@@ -17,6 +17,7 @@ from fairlane.model.event import Event
 from fairlane.model.instant import DAY, show_instant
 from fairlane.notify.send import SECONDS_MAX, send, target_name
 from fairlane.runtime.launch import ThreadsOf
+from fairlane.service.reports.documents import last_answer
 from fairlane.settings import NotifyRule
 
 #: Kind of event -> the name under which settings ask for it.
@@ -27,6 +28,9 @@ NAMES = {
     "cooldown": "cooldown",
     "group_done": "group_done",
     "queue_empty": "queue_empty",
+    "succeeded": "done",
+    "check_failed": "check_failed",
+    "merge_conflict": "conflict",
 }
 #: Events older than this are dropped, with a word.
 AGE_MAX = DAY
@@ -146,7 +150,10 @@ class _Target:
             self._say(f"warning: {self._name}: {what} is too old and was not sent")
             return True
         seconds = min(SECONDS_MAX, self._left())
-        sent = send(self._rule, document_of(event, name or ""), now, seconds)
+        document = document_of(event, name or "")
+        if self._rule.text:
+            document["answer"] = self._answer(event.task)
+        sent = send(self._rule, document, now, seconds)
         if sent.again:
             self._put_off(f"{what} was not sent yet: {sent.problem}")
             return False
@@ -157,6 +164,11 @@ class _Target:
         self._pause, self.place = 0.0, event.number
         self._keep()
         return True
+
+    def _answer(self, task: str | None) -> str | None:
+        """What the agent of a task said in the end."""
+        with self._context.store.read() as reading:
+            return None if task is None else last_answer(reading.attempts(task))
 
     def _put_off(self, why: str) -> None:
         """Try again later, and say so the first time."""
