@@ -68,7 +68,8 @@ class Streams:
     ) -> None:
         """One stream, until one of the two ends."""
         values = fitting(OPERATIONS["events"], {**arguments, **_remembered(scope)})
-        cursor, task = values.get("cursor"), values.get("task")
+        cursor = values.get("cursor")
+        only = {name: str(values[name]) for name in ("task", "kind") if values.get(name)}
         if self.count >= STREAMS_MAX or self._closing.is_set():
             hint = "Read pages with ?cursor=N meanwhile."
             wait = [(b"retry-after", b"5")]
@@ -79,7 +80,7 @@ class Streams:
             return
         self.count += 1
         try:
-            stream = _Stream(self, self._queue, send, str(task) if task else None)
+            stream = _Stream(self, self._queue, send, only)
             await stream.run(receive, cursor if isinstance(cursor, int) else None, self._closing)
         finally:
             self.count -= 1
@@ -99,8 +100,11 @@ class Streams:
 class _Stream:
     """One listener's stream."""
 
-    def __init__(self, streams: Streams, queue: SharedQueue, send: Send, task: str | None) -> None:
-        self._streams, self._queue, self._send, self._task = streams, queue, send, task
+    def __init__(
+        self, streams: Streams, queue: SharedQueue, send: Send, only: Mapping[str, str]
+    ) -> None:
+        self._streams, self._queue, self._send = streams, queue, send
+        self._only = only  # its events have these values
         self._last = 0  # the number of the last event that was sent or passed over
 
     async def run(self, receive: Receive, cursor: int | None, closing: asyncio.Event) -> None:
@@ -131,9 +135,8 @@ class _Stream:
 
     async def _catch_up(self) -> None:
         """Everything that is there, page by page."""
-        only = {"task": self._task} if self._task else {}
         while True:
-            arguments = {"cursor": self._last, "limit": PAGE, **only}
+            arguments = {"cursor": self._last, "limit": PAGE, **self._only}
             page: EventsAnswer = await self._queue.ask("events", arguments)
             await self._frames(page["events"])
             if len(page["events"]) < PAGE:
@@ -158,7 +161,7 @@ class _Stream:
         for event in events:
             if event["number"] > self._last:
                 self._last = event["number"]
-                if self._task is None or event["task"] == self._task:
+                if self._only.items() <= event.items():
                     parts.append(self._streams.frame(event))
         if parts:
             await self._body(b"".join(parts))

@@ -13,9 +13,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, Streamable
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
 
 from fairlane import __version__
-from fairlane.mcp.tools import arguments_of, result_of, tools
+from fairlane.mcp.tools import OFFERED, arguments_of, result_of, tools
 from fairlane.model.errors import FairlaneError, NotFound, did_you_mean
-from fairlane.service.operations.table import OPERATIONS
 
 #: What came with a call over HTTP: the ASGI scope of its request. Over stdio it is empty.
 CallScope: TypeAlias = Mapping[str, object]
@@ -34,7 +33,6 @@ _log = logging.getLogger(__name__)
 def server_of(ask: Ask) -> Server[Any]:
     """A server whose tools are answered by `ask`."""
     offered = tools()
-    names = [tool.name for tool in offered]
 
     async def list_tools(_: _Context, page: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=offered)
@@ -42,10 +40,11 @@ def server_of(ask: Ask) -> Server[Any]:
     async def call_tool(context: _Context, call: CallToolRequestParams) -> CallToolResult:
         scope = {} if context.request is None else context.request.scope
         try:
-            if call.name not in names:
-                raise NotFound(f"there is no tool {call.name!r}", did_you_mean(call.name, names))
-            arguments = arguments_of(OPERATIONS[call.name], call.arguments)
-            return result_of(await ask(call.name, arguments, scope))
+            if call.name not in OFFERED:
+                raise NotFound(f"there is no tool {call.name!r}", did_you_mean(call.name, OFFERED))
+            operation = OFFERED[call.name]
+            arguments = arguments_of(operation, call.arguments)
+            return result_of(await ask(operation.name, arguments, scope))
         except FairlaneError as error:
             return result_of(error.document(), failed=True)
         except Exception as error:  # agents read results; a broken protocol tells them nothing

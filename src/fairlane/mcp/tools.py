@@ -17,6 +17,10 @@ _TYPES: dict[str, dict[str, object]] = {
     "flag": {"type": "boolean"},
     "list": {"type": "array", "items": {"type": "string"}},
     "table": {"type": "object"},
+    "commands": {
+        "type": "array",
+        "items": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "object"}]},
+    },
 }
 #: Field -> its type, and what it is.
 _FIELDS: dict[str, tuple[str, str]] = {
@@ -44,6 +48,10 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "template": ("text", "The prompt's template; none: as it is."),
     "base": ("text", "The branch where its worktree starts."),
     "merge": ("text", "After success: keep, merge or pr."),
+    "carry": ("text", "Start from its needs' work (needs) or from the base branch (base)."),
+    "context": ("text", "Tell the agent what its needs did: needs or none."),
+    "checks": ("commands", 'Commands that must pass before it is done: [["make", "test"]].'),
+    "no_checks": ("flag", "Run no checks, not even the project's."),
     "session": ("text", "On a retry: resume (default) or fresh."),
     "vars": ("table", "For the template."),
     "env": ("table", "For its process; never shown."),
@@ -65,9 +73,13 @@ _DESTRUCTIVE = ("cancel", "policy_set")
 _REPEATABLE = ("cancel", "complete", "heartbeat", "pause", "policy_set", "reclaim", "resume")
 
 
+#: The operations that agents may call, by the names of their tools.
+OFFERED = {each.tool_name: each for each in OPERATIONS.values() if each.tool}
+
+
 def tools() -> list[Tool]:
     """Every tool, named as the verb."""
-    return [_tool(operation) for operation in OPERATIONS.values() if operation.tool]
+    return [_tool(operation) for operation in OFFERED.values()]
 
 
 def arguments_of(operation: Operation, arguments: Mapping[str, object] | None) -> dict[str, object]:
@@ -102,7 +114,7 @@ def _tool(operation: Operation) -> Tool:
         "additionalProperties": False,
     }
     return Tool(
-        name=operation.name,
+        name=operation.tool_name,
         description=(function_of(operation.name).__doc__ or "").splitlines()[0],
         input_schema=takes,
         output_schema={**DOCUMENTS[operation.gives]},

@@ -9,8 +9,8 @@ from typing import TypeAlias
 from urllib.parse import quote
 
 from fairlane.app.shared_queue import SharedQueue
-from fairlane.model.documents.tasks import AddedAnswer
-from fairlane.model.errors import Invalid, TryLater
+from fairlane.model.documents.tasks import AddedAnswer, CheckedAnswer
+from fairlane.model.errors import Invalid, Refused, TryLater
 from fairlane.model.values import COUNT_MAX, digits, whole
 
 _SCOPE = re.compile(r"[a-z]+(:[A-Za-z0-9._*-]+)?")
@@ -74,6 +74,18 @@ async def retry(queue: SharedQueue, form: Form) -> Done:
     return Done(f"{_task(form)} is queued again.")
 
 
+async def check(queue: SharedQueue, form: Form) -> Done:
+    """Run the checks of a task again; a failed one is told with its last line."""
+    answer: CheckedAnswer = await queue.ask("check", {"task": _task(form)})
+    failed = [row for row in answer["checks"] if not row["passed"]]
+    if failed:
+        names = ", ".join(row["name"] for row in failed)
+        last = failed[0]["tail"].rstrip().rpartition("\n")[2] or failed[0]["problem"]
+        raise Refused(f"Failed: {names}.", last, code="check_failed")
+    many = len(answer["checks"])
+    return Done("The check passed." if many == 1 else f"All {many} checks passed.")
+
+
 async def pause(queue: SharedQueue, form: Form) -> Done:
     """Start nothing more in a scope."""
     scope = form.get("scope", "all")
@@ -101,7 +113,7 @@ async def cap(queue: SharedQueue, form: Form) -> Done:
 
 #: Every action by its name.
 ACTIONS: Mapping[str, Callable[[SharedQueue, Form], Awaitable[Done]]] = {
-    action.__name__: action for action in (add, edit, cancel, retry, pause, resume, cap)
+    action.__name__: action for action in (add, edit, cancel, retry, check, pause, resume, cap)
 }
 
 

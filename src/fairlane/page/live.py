@@ -12,7 +12,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from fairlane.app.event_hub import server_sent
 from fairlane.app.shared_queue import SharedQueue
@@ -45,6 +45,15 @@ class View(Protocol):
 
     def frame(self, regions: Mapping[str, Html]) -> Html:
         """The layout of the regions."""
+        ...
+
+
+@runtime_checkable
+class Lasting(Protocol):
+    """A view with parts that are read once; what is new in them its window asks for itself."""
+
+    def lasting(self, context: Context) -> dict[str, Html]:
+        """These parts, by their id; read in a thread."""
         ...
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -17,11 +17,12 @@ from fairlane.app.shared_queue import SharedQueue
 from fairlane.engine.context import Context
 from fairlane.model.errors import FairlaneError, Invalid, NotFound, TryLater
 from fairlane.model.project import Group, Project
-from fairlane.page import CSP
 from fairlane.page.actions import ACTIONS
+from fairlane.page.answers import HEADERS, refused
 from fairlane.page.html import Html, tag, visible
-from fairlane.page.live import Live, View
+from fairlane.page.live import Lasting, Live, View
 from fairlane.page.parts import empty
+from fairlane.page.reading import reading_routes
 from fairlane.page.shell import document
 from fairlane.page.views.groups import Groups
 from fairlane.page.views.overview import Overview
@@ -30,18 +31,11 @@ from fairlane.page.views.tasklist import TaskList
 
 _STATIC = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-_FILES = ("page.css", "page.js", "theme.js", "icon.svg")
-#: Longest body of an action, most of a log at once, most names that a form offers.
+_FILES = ("page.css", "task.css", "page.js", "task.js", "theme.js", "icon.svg")
+#: Longest body of an action, most names that a form offers.
 BODY_MAX = 256 * 1024
-LOG_BYTES = 64 * 1024
 NAMES_MAX = 200
 _ANY = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-_HEADERS = {
-    "Content-Security-Policy": CSP,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
 
 
 @cache
@@ -62,7 +56,7 @@ def routes(queue: SharedQueue) -> list[Route]:
         Route("/task/{task:path}", page.view, methods=["GET"]),
         Route("/groups", page.view, methods=["GET"]),
         Route("/page/live", page.stream, methods=["GET"]),
-        Route("/page/log", page.log, methods=["GET"]),
+        *reading_routes(queue),
         Route("/page/known", page.known, methods=["GET"]),
         Route("/page/do/{action}", page.act, methods=["POST"]),
         Route("/page/static/{name}", static, methods=["GET"]),
@@ -104,7 +98,9 @@ def _view(path: str, query: list[tuple[str, str]]) -> View | None:
         return TaskList(query)
     if path == "/groups":
         return Groups()
-    return TaskView(path.removeprefix("/task/")) if path.startswith("/task/") else None
+    if path.startswith("/task/"):
+        return TaskView(path.removeprefix("/task/"), dict(query))
+    return None
 
 
 class Page:
@@ -131,30 +127,16 @@ class Page:
         """What changes in a view, as server-sent events."""
         view = view_of(request.query_params.get("view", "/"))
         if view is None:
-            return _error(NotFound("there is no such view", "Open the page again."))
+            return refused(NotFound("there is no such view", "Open the page again."))
         if self._live.is_full:
-            return _error(TryLater("too many windows are open", "Close some of them."))
-        headers = {**_HEADERS, "X-Accel-Buffering": "no"}
+            return refused(TryLater("too many windows are open", "Close some of them."))
+        headers = {**HEADERS, "X-Accel-Buffering": "no"}
         stream = self._live.stream(view)
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
-    async def log(self, request: Request) -> Response:
-        """A part of a log, as text in JSON with control characters made visible."""
-        query = request.query_params
-        asked: dict[str, object] = {"task": query.get("task", ""), "limit": LOG_BYTES}
-        for key in ("attempt", "offset"):
-            if query.get(key, "").isdigit():
-                asked[key] = int(query[key][:16])
-        asked |= {"stream": query["stream"]} if "stream" in query else {}
-        try:
-            page = await self._queue.ask("logs", asked)
-        except FairlaneError as error:
-            return _error(error)
-        return JSONResponse({**page, "text": visible(page["text"])}, headers=_HEADERS)
-
     async def known(self, request: Request) -> Response:
         """Names that a form can offer."""
-        return JSONResponse(await self._queue.read(_known), headers=_HEADERS)
+        return JSONResponse(await self._queue.read(_known), headers=HEADERS)
 
     async def act(self, request: Request) -> Response:
         """Perform an action; an error says what to do next."""
@@ -164,36 +146,47 @@ class Page:
                 raise NotFound("there is no such action", "Open the page again.")
             done = await action(self._queue, await _form(request))
         except FairlaneError as error:
-            return _error(error)
+            return refused(error)
         self._live.stir()
-        return JSONResponse({"message": visible(done.message), "go": done.go}, headers=_HEADERS)
+        return JSONResponse({"message": visible(done.message), "go": done.go}, headers=HEADERS)
 
     async def nowhere(self, request: Request) -> Response:
         """No such address: a sheet for people, the error document for programs."""
         view = Nowhere(f"{request.method} {request.url.path}"[:200])
         if "text/html" in request.headers.get("accept", ""):
             return await self._show(view)
-        return _error(view.error)
+        return refused(view.error)
 
     async def _show(self, view: View) -> Response:
+        read = self._queue.read_git if isinstance(view, Lasting) else self._queue.read
         try:
-            regions = await self._queue.read(view.regions)
+            regions = await read(_whole(view))
             code, body = 200, view.frame(regions)
         except FairlaneError as error:
             code = 404 if isinstance(error, NotFound) else 503
             regions, body = {}, _trouble(error)
         now = await self._queue.read(lambda context: context.now() // 1000)
         text = document(view, body, regions.get("switch"), version(), now)
-        return Response(text, code, _HEADERS, "text/html")
+        return Response(text, code, HEADERS, "text/html")
+
+
+def _whole(view: View) -> Callable[[Context], dict[str, Html]]:
+    """What reads every part of a document, also those that its window keeps fresh itself."""
+
+    def read(context: Context) -> dict[str, Html]:
+        lasting = view.lasting(context) if isinstance(view, Lasting) else {}
+        return {**view.regions(context), **lasting}
+
+    return read
 
 
 async def static(request: Request) -> Response:
     """A file that belongs to the page."""
     name = request.path_params["name"]
     if name not in _FILES:
-        return _error(NotFound(f"there is no file {name!r} here"))
+        return refused(NotFound(f"there is no file {name!r} here"))
     content = (_STATIC / name).read_bytes()
-    forever = {**_HEADERS, "Cache-Control": "public, max-age=31536000, immutable"}
+    forever = {**HEADERS, "Cache-Control": "public, max-age=31536000, immutable"}
     return Response(content, media_type=_TYPES[Path(name).suffix], headers=forever)
 
 
@@ -240,12 +233,3 @@ def _known(context: Context) -> dict[str, list[str]]:
 def _trouble(error: FairlaneError) -> Html:
     body = empty(error.message, error.hint)
     return tag("div", tag("h1", "That did not work"), body, class_="narrow")
-
-
-_CODES: dict[type[FairlaneError], int] = {NotFound: 404, Invalid: 422, TryLater: 503}
-
-
-def _error(error: FairlaneError) -> Response:
-    code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), 409)
-    shown = FairlaneError(visible(error.message), visible(error.hint), error.error_code)
-    return JSONResponse(shown.document(), code, headers=_HEADERS)

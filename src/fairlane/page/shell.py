@@ -11,7 +11,8 @@ from fairlane.page.parts import field, pause_button
 _KEYS = (
     ("?", "these shortcuts"), ("a", "add a task"), ("/", "find a task by its id"),
     ("p", "pause or resume everything"), ("g o", "overview"), ("g t", "tasks"), ("g g", "groups"),
-    ("j k", "down and up in a list"), ("Enter", "open what is chosen"), ("Esc", "close, leave"),
+    ("j k", "down and up in a list"), ("f", "filter the transcript of a task"),
+    ("c", "what a task changed"), ("Enter", "open what is chosen"), ("Esc", "close, leave"),
 )  # fmt: skip
 
 
@@ -136,6 +137,7 @@ def _head(title: str, version: str) -> Html:
         tag("title", f"{title} · Fairlane"),
         tag("link", rel="icon", href=static("icon.svg"), type="image/svg+xml"),
         tag("link", rel="stylesheet", href=static("page.css")),
+        tag("link", rel="stylesheet", href=static("task.css")),
         tag("script", src=static("theme.js")),
         tag("script", src=static("page.js"), type="module"),
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, tzinfo
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND, Instant, Micros, to_datetime
 from fairlane.page.html import Html, tag
@@ -75,11 +76,19 @@ def colour(name: str, known: list[str]) -> str:
     return f"c{place % COLOURS}"
 
 
+def task_address(task: str) -> str:
+    """Where a task is shown."""
+    return f"/task/{quote(task, safe='')}"
+
+
+def raw_address(task: str, attempt: int, **more: str) -> str:
+    """Where the file lies that an attempt has written, or one of its checks."""
+    return f"/page/raw?{urlencode({'task': task, 'attempt': attempt, **more})}"
+
+
 def task_link(task: str, *words: Html | str, class_: str = "") -> Html:
     """A link to one task."""
-    return tag(
-        "a", *(words or (task,)), href=f"/task/{quote(task, safe='')}", class_=class_ or None
-    )
+    return tag("a", *(words or (task,)), href=task_address(task), class_=class_ or None)
 
 
 def sentence(words: str) -> str:
@@ -91,3 +100,16 @@ def sentence(words: str) -> str:
 def plain(words: str) -> str:
     """Words without the part of a time that nobody reads; they may begin with a name."""
     return _FRACTION.sub(r"\1Z", words)
+
+
+def numbers(query: Mapping[str, str], *names: str) -> dict[str, int]:
+    """The numbers among the fields of a query."""
+    found = {name: query.get(name, "") for name in names}
+    return {
+        name: int(text[:16]) for name, text in found.items() if text.isascii() and text.isdigit()
+    }
+
+
+def file_of(query: Mapping[str, str] | None) -> str | None:
+    """The file that a query names; no path is longer."""
+    return (query or {}).get("file", "")[:4096] or None

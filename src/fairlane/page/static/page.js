@@ -69,17 +69,23 @@ function children(old, fresh) {
   }
 }
 
+// What the server wrote: every text in it is escaped there.
+function markup(html) {
+  const box = document.createElement("template");
+  box.innerHTML = html;
+  return box.content;
+}
+
 function show(regions) {
   for (const [id, html] of Object.entries(regions)) {
     const old = $(id);
     if (!old) continue;
-    const box = document.createElement("template");
-    box.innerHTML = html;
-    if (box.content.firstElementChild) morph(old, box.content.firstElementChild);
+    const fresh = markup(html).firstElementChild;
+    if (fresh) morph(old, fresh);
   }
   tick();
   instants();
-  readLog();
+  document.dispatchEvent(new Event("fresh"));
   sayNumbers();
 }
 
@@ -269,7 +275,6 @@ document.addEventListener("click", (event) => {
   else if (at("[data-open]")) open(at("[data-open]").dataset.open);
   else if (at("[data-close]")) at("dialog").close();
   else if (at("[data-go]")) location.href = at("[data-go]").dataset.go;
-  else if (at("[data-attempt]:is(button)")) chooseAttempt(Number(at("[data-attempt]").dataset.attempt));
   else if (event.target.matches("dialog")) event.target.close(); // the ground behind it
 });
 document.addEventListener("submit", (event) => {
@@ -280,8 +285,6 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("change", (event) => {
   if (event.target.closest("form[data-auto]")) event.target.form.requestSubmit();
   if (event.target.name === "scope") capValue();
-  if (event.target.name === "stream") chooseAttempt(log.attempt);
-  if (event.target.id === "log-follow") readLog();
 });
 
 // Empty filters stay out of the address.
@@ -321,55 +324,6 @@ document.addEventListener("pointerover", (event) => {
   tip.style.top = `${above > 4 ? above : box.bottom + 8}px`;
 });
 
-// The log of a task: only what is new is asked for, and it only ever becomes text
-
-const log = { attempt: 0, offset: 0, busy: false, chosen: false };
-const LOG_LETTERS_MAX = 400000;
-
-function chooseAttempt(attempt) {
-  Object.assign(log, { attempt, offset: 0, chosen: attempt !== Number($("logmark")?.dataset.attempt) });
-  $("log-text").replaceChildren();
-  readLog(true);
-  $("log").scrollIntoView({ block: "nearest" });
-}
-
-async function readLog(begin = false) {
-  const mark = $("logmark"), text = $("log-text");
-  if (!mark || !Number(mark.dataset.attempt)) return;
-  const newest = Number(mark.dataset.attempt);
-  if (!log.attempt || (!log.chosen && log.attempt !== newest)) {
-    Object.assign(log, { attempt: newest, offset: 0 });
-    text.replaceChildren();
-    begin = true;
-  }
-  const stream = document.querySelector("[name=stream]:checked").value;
-  if (!begin && (log.attempt !== newest || Number(mark.dataset[stream]) <= log.offset)) return follow();
-  if (log.busy) return;
-  log.busy = true;
-  const asked = new URLSearchParams({ task: mark.dataset.task, attempt: log.attempt, stream });
-  if (log.offset) asked.set("offset", log.offset);
-  const answer = await fetch(`/page/log?${asked}`).catch(() => null);
-  const told = answer?.ok ? await answer.json() : null;
-  log.busy = false;
-  if (!told) return;
-  const other = told.attempt !== log.attempt || told.stream !== document.querySelector("[name=stream]:checked").value;
-  if (other) return readLog(true); // another one was chosen meanwhile
-  if (told.text) text.append(document.createTextNode(told.text));
-  while (text.textContent.length > LOG_LETTERS_MAX && text.childNodes.length > 1) text.firstChild.remove();
-  log.offset = told.next;
-  const cut = told.offset && !asked.has("offset") ? ", from the middle on" : "";
-  put($("log-about"), `Attempt ${told.attempt}, ${told.stream}, ${told.size.toLocaleString("en")} bytes${cut}${told.ended ? "" : ", running"}`);
-  follow();
-  if (told.next < told.size) readLog(true);
-}
-
-function follow() {
-  if ($("log-follow")?.checked) $("log-text").scrollTop = $("log-text").scrollHeight;
-}
-$("log-text")?.addEventListener("wheel", (event) => {
-  if (event.deltaY < 0) $("log-follow").checked = false;
-}, { passive: true });
-
 // Keys
 
 let before = "";
@@ -390,6 +344,8 @@ const keys = {
   p: () => document.querySelector("#switch button")?.click(),
   j: () => step(1),
   k: () => step(-1),
+  f: () => $("transcript-find")?.focus(),
+  c: () => $("changes")?.querySelector("summary, a, h2")?.focus(),
   "g o": () => { location.href = "/"; },
   "g t": () => { location.href = "/tasks"; },
   "g g": () => { location.href = "/groups"; },
@@ -410,5 +366,9 @@ sayTheme();
 tick();
 instants();
 sayNumbers();
-readLog();
+if ($("transcript")) {
+  const beside = new URL(import.meta.url);
+  beside.pathname = beside.pathname.replace("page.js", "task.js");
+  import(beside).then((task) => task.begin({ $, put, tick, markup }));
+}
 connect();

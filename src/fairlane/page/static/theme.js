@@ -1,3 +1,5 @@
-// The reader's theme, before anything is drawn.
-const theme = localStorage.getItem("fairlane-theme");
-if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+// The reader's theme and way of reading, before anything is drawn.
+const root = document.documentElement, theme = localStorage.getItem("fairlane-theme");
+if (theme === "light" || theme === "dark") root.dataset.theme = theme;
+if (localStorage.getItem("fairlane-diff") === "sides") root.dataset.diff = "sides";
+root.classList.add("script");

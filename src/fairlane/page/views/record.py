@@ -6,10 +6,20 @@ from fairlane.engine.context import Context
 from fairlane.executors.base import STREAMS
 from fairlane.model.documents import tasks
 from fairlane.model.instant import parse_instant
-from fairlane.page.html import Child, Html, div, join, span, tag
+from fairlane.page.html import Attribute, Child, Html, div, join, span, tag
 from fairlane.page.parts import badge, card, chip, empty, field, shortened, table
 from fairlane.page.shell import dialog, form, line
-from fairlane.page.words import count, dollars, length, moment, sentence, short, task_link, ticking
+from fairlane.page.words import (
+    count,
+    dollars,
+    length,
+    moment,
+    sentence,
+    short,
+    task_address,
+    task_link,
+    ticking,
+)
 
 _WORDS = {
     "added": "was added", "leased": "was given to a worker", "parked": "was parked",
@@ -18,7 +28,8 @@ _WORDS = {
     "launch_failed": "could not be launched",
 }  # fmt: skip
 _TONES = {
-    "succeeded": "good", "failed": "bad", "launch_failed": "bad", "lost": "bad",
+    "succeeded": "good", "failed": "bad", "check_failed": "bad", "launch_failed": "bad",
+    "lost": "bad",
     "throttled": "warn", "environment": "warn", None: "live",
 }  # fmt: skip
 #: Keys of an event's data to leave out.
@@ -32,31 +43,31 @@ def attempts(task: tasks.FullTaskDocument, rows_of_task: list[tasks.AttemptDocum
     """Every try, newest first."""
     if not rows_of_task:
         return card("attempts", "Attempts", empty("It has not been started."))
-    head = ["#", "Outcome", "Started", "Took", "In", "Out", "Cost", "Worker", "Detail", "Log"]
-    rows = [_attempt(attempt, task["status"]) for attempt in reversed(rows_of_task)]
+    head = ["#", "Outcome", "Started", "Took", "In", "Out", "Cost", "Worker", "How it went", "Read"]
+    rows = [_attempt(attempt, task["id"], task["status"]) for attempt in reversed(rows_of_task)]
     body = table("Attempts, newest first", head, rows, (0, 3, 4, 5, 6))
     return card("attempts", "Attempts", body, count(len(rows_of_task), "attempt"))
 
 
-def _attempt(attempt: tasks.AttemptDocument, status: str) -> list[Child]:
+def _attempt(attempt: tasks.AttemptDocument, name: str, status: str) -> list[Child]:
     start = parse_instant(attempt["started_at"] or attempt["leased_at"])
     end, tokens = attempt["ended_at"], attempt["tokens"]
     number = attempt["attempt"]
-    button = tag(
-        "button", "Log", type="button", class_="quiet", data_attempt=number,
-        aria_label=f"Log of attempt {number}",
+    link = tag(
+        "a", "Transcript", href=f"{task_address(name)}?attempt={number}#transcript",
+        aria_label=f"Transcript of attempt {number}",
     )  # fmt: skip
     return [
         number,
         badge(attempt["outcome"] or status, _TONES.get(attempt["outcome"], "")),
         moment(start),
         length(parse_instant(end) - start) if end else ticking(start),
-        short(tokens["input"]),
+        short(tokens["input"] + tokens["cache_write"]),
         short(tokens["output"]),
         dollars(attempt["usd"]),
         attempt["worker"] or "",
-        span("detail", attempt["detail"] or attempt["note"]),
-        button,
+        span("detail", attempt["detail"] if end else attempt["note"]),
+        link,
     ]
 
 
@@ -109,7 +120,7 @@ def history(events: list[tasks.EventDocument]) -> Html:
     for event in reversed(events):
         words = _WORDS.get(event["kind"], event["kind"].replace("_", " "))
         data = [
-            f"{key.replace('_', ' ')} {value}"
+            f"{key.replace('_', ' ')} {_words_of(value)}"
             for key, value in event["data"].items()
             if key not in _INNER and value not in (None, "", [], {})
         ]
@@ -118,6 +129,10 @@ def history(events: list[tasks.EventDocument]) -> Html:
         at = moment(parse_instant(event["at"]))
         rows.append(tag("li", at, text, data_key=str(event["number"])))
     return card("history", "History", tag("ol", rows, class_="history"), "newest first")
+
+
+def _words_of(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def edit(task: tasks.FullTaskDocument) -> Html:
@@ -142,24 +157,39 @@ def edit(task: tasks.FullTaskDocument) -> Html:
     return dialog("edit", f"Edit {task['id']}", form("edit", "Save", *fields), wide=True)
 
 
+def final_answer(answer: tasks.TaskAnswer) -> Html:
+    """What its last attempt said in the end, set apart; nothing while there is none."""
+    words = answer["answer"]
+    if not words:
+        return tag("section", id="answer", hidden=True)
+    box = {"class_": "answer-text", "tabindex": "0", "role": "group", "aria_label": "Answer"}
+    return card("answer", "Its answer", tag("pre", words, **box))
+
+
 def log_panel() -> Html:
-    """Where the text goes; it comes apart, as text."""
+    """Where the text goes; it comes apart, as text, when somebody opens it."""
     streams = [chip("radio", "stream", name, checked=name == STREAMS[0]) for name in STREAMS]
     follow = tag("input", type="checkbox", id="log-follow", checked=True)
     choice = tag("fieldset", tag("legend", "Stream", class_="sr"), streams)
     tools = div("log-tools", choice, tag("label", follow, span("", "Follow"), class_="chip"))
     text = tag("pre", id="log-text", tabindex=0, role="log", aria_label="Log", aria_live="off")
     about = tag("p", id="log-about", class_="quiet-text num")
-    return card("log", "Log", join(about, text), "", tools)
+    summary = tag("summary", tag("h2", "Raw output"))
+    box = tag("details", summary, tools, about, text, id="log-open")
+    return tag("section", box, id="log", class_="card needs-script", aria_label="Raw output")
 
 
 def log_mark(
-    context: Context, task: tasks.FullTaskDocument, attempts: list[tasks.AttemptDocument]
+    context: Context, answer: tasks.TaskAnswer, attempt: tasks.AttemptDocument | None
 ) -> Html:
-    """How much the last attempt has printed."""
-    last = attempts[-1]["attempt"] if attempts else 0
-    folder = context.home / "runs" / task["id"] / str(last)
+    """How much the attempt has printed that is read, and whether it goes on."""
+    task, number = answer["task"]["id"], attempt["attempt"] if attempt else 0
+    head = answer["work"]["head"] if answer["work"] else None
+    folder = context.home / "runs" / task / str(number)
     # 0: nothing printed yet, or it runs on another machine
     executor = context.executor()
     sizes = {f"data_{name}": executor.output_size(folder, name) for name in STREAMS}
-    return div("", id="logmark", hidden=True, data_task=task["id"], data_attempt=last, **sizes)
+    goes_on = attempt is not None and attempt["ended_at"] is None
+    told: dict[str, Attribute] = {"data_task": task, "data_attempt": number, "data_open": goes_on}
+    told["data_head"] = head
+    return div("", id="logmark", hidden=True, **told, **sizes)

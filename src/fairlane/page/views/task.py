@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 from fairlane.engine.context import Context
 from fairlane.model.documents.parts import HoldDocument
@@ -14,9 +14,21 @@ from fairlane.model.project import Project
 from fairlane.page.html import Child, Html, div, icon, join, span, tag
 from fairlane.page.parts import act, badge, card, pause_button, project_of, shortened, status_badge
 from fairlane.page.shell import switch
-from fairlane.page.views import record
+from fairlane.page.views import changes, record, transcript, work
 from fairlane.page.views.waits import frees
-from fairlane.page.words import count, dollars, length, plain, sentence, short, task_link, ticking
+from fairlane.page.words import (
+    count,
+    dollars,
+    file_of,
+    length,
+    numbers,
+    plain,
+    sentence,
+    short,
+    task_address,
+    task_link,
+    ticking,
+)
 from fairlane.service import explain
 from fairlane.service.reports.listing import show
 
@@ -26,13 +38,16 @@ CHANGES = 6
 
 
 class TaskView:
-    """One task."""
+    """One task; a query can name an attempt, and how far back its transcript is read."""
 
     place = "tasks"
 
-    def __init__(self, task: str) -> None:
+    def __init__(self, task: str, query: Mapping[str, str] | None = None) -> None:
         self.task = self.title = task
-        self.address = f"/task/{quote(task, safe='')}"
+        asked = numbers(query or {}, "attempt", "before", "now")
+        self.attempt, self.before = asked.get("attempt"), asked.get("before")
+        self.changes = changes.Asked(task, self.attempt, bool(asked.get("now")), file_of(query))
+        self.address = task_address(task) + (f"?{urlencode(asked)}" if asked else "")
 
     def regions(self, context: Context) -> dict[str, Html]:
         """Every part that can change."""
@@ -45,19 +60,45 @@ class TaskView:
             "switch": switch(context),
             "head": _head(task, attempts, projects),
             "why": _why(why) if queued else _stands(task, why["verdict"], attempts),
+            "answer": record.final_answer(answer),
+            "work": work.work(answer),
+            "checks": work.checks(answer),
             "attempts": record.attempts(task, attempts),
             "says": record.says(answer),
             "history": record.history(answer["events"]),
-            "logmark": record.log_mark(context, task, attempts),
+            "transcript-choice": self._choice(attempts),
+            "logmark": record.log_mark(context, answer, self._read(attempts)),
             "dialog-edit": record.edit(task),
         }
 
+    def lasting(self, context: Context) -> dict[str, Html]:
+        """What the agent said: its window asks for what is new."""
+        attempts = show(context, self.task)["attempts"]
+        asked = transcript.Asked(self.task, self.attempt, self.before)
+        choice = self._choice(attempts)
+        return {
+            "transcript": transcript.panel(context, asked, choice, bool(attempts)),
+            "changes": changes.panel(context, self.changes),
+        }
+
+    def _read(self, attempts: list[AttemptDocument]) -> AttemptDocument | None:
+        """The attempt that is read: the chosen one, or the last."""
+        chosen = [row for row in attempts if self.attempt in (None, row["attempt"])]
+        return chosen[-1] if chosen else None
+
+    def _choice(self, attempts: list[AttemptDocument]) -> Html:
+        numbered, read = [row["attempt"] for row in attempts], self._read(attempts)
+        return transcript.choice(self.task, numbered, read["attempt"] if read else 0)
+
     def frame(self, regions: Mapping[str, Html]) -> Html:
         """The layout of the regions."""
-        left = div("", regions["why"], regions["attempts"], record.log_panel(), regions["history"])
-        side = tag("aside", regions["says"], aria_label="What it says")
+        first = div("", *(regions[name] for name in ("why", "answer", "checks")))
+        side = tag("aside", regions["says"], regions["work"], aria_label="What it says")
+        then = div("", regions["transcript"], record.log_panel(), regions["attempts"])
+        past = tag("aside", regions["history"], aria_label="What happened")
         rest = join(regions["dialog-edit"], regions["logmark"])
-        return div("narrow wide", regions["head"], div("task", left, side), rest)
+        rows = (div("task", first, side), regions["changes"], div("task", then, past))
+        return div("narrow wide", regions["head"], *rows, rest)
 
 
 def _head(task: FullTaskDocument, attempts: list[AttemptDocument], projects: list[str]) -> Html:
@@ -133,7 +174,8 @@ def _stands(task: FullTaskDocument, verdict: str, attempts: list[AttemptDocument
     )
     if took:
         counters = [attempt["tokens"] for attempt in attempts]
-        tokens = short(sum(counter["input"] + counter["output"] for counter in counters))
+        whole = sum(row["input"] + row["cache_write"] + row["output"] for row in counters)
+        tokens = short(whole)
         effort = f"{count(len(attempts), 'attempt')}, {length(took)} at work, {tokens} tokens."
         body.append(tag("p", effort, class_="quiet-text num"))
     return card("why", "How it stands", join(*body))

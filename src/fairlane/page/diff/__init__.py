@@ -1,0 +1,1 @@
+"""Diffs as markup: patches become hunks, lines become tokens, and everything stays text."""
