@@ -8,7 +8,8 @@ import click
 MAY = frozenset(
     {
         "add", "heartbeat", "report", "complete", "release", "mcp",
-        "list", "show", "logs", "why", "status", "plan", "summary", "stats", "events", "replay",
+        "list", "show", "logs", "diff", "open", "why", "status", "plan", "summary", "stats",
+        "events", "replay",
         "group list", "group show", "pool list", "pool show", "workspaces", "workspaces list",
         "doctor", "completion",
     }

@@ -56,8 +56,11 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("work.serve", "The HTTP API and the page, without a daemon."),
         "link": ("work.serve", "A link that opens the page, once."),
         "drain": ("work.daemon", "Start nothing more, and wait for what runs."),
-        "logs": ("work.attempts", "What an attempt printed."),
+        "logs": ("work.logs", "What an agent said and did: live, folded, or as written."),
+        "diff": ("work.diff", "What an attempt changed."),
+        "open": ("work.open", "The folder of a task: its path, a shell or an editor there."),
         "mcp": ("work.mcp", "The verbs as tools for agents, over MCP."),
+        "check": ("work.check", "Run the checks of a task again, in its workspace."),
         "workspaces": ("work.attempts", "The worktrees of tasks, and what is safe to remove."),
     },
     "Doing the work yourself": {

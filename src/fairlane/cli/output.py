@@ -16,6 +16,7 @@ from fairlane.model.visible import visible, visible_json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from fairlane.model.documents.parts import CheckDocument
     from fairlane.model.errors import FairlaneError
 
 #: The part of an instant that people do not read.
@@ -101,6 +102,8 @@ def wrapped(text: str, indent: int, first: str = "") -> str:
 
 def cells(text: str) -> int:
     """How many columns a text takes."""
+    if text.isascii():  # most of a long transcript
+        return len(text)
     return sum(
         0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
         for letter in text
@@ -190,7 +193,7 @@ def in_seconds(text: str) -> str:
 
 def count(number: int, noun: str) -> str:
     """`1 task`, `3 tasks`, `no task`."""
-    return f"{number or 'no'} {noun}{'s' if number > 1 else ''}"
+    return f"{number:,} {noun}{'s' if number > 1 else ''}" if number else f"no {noun}"
 
 
 def first_line(text: str) -> str:
@@ -227,3 +230,13 @@ def scope_text(scope: str) -> str:
     """`everything`, `project web`."""
     sort, _, name = scope.partition(":")
     return f"{sort} {name}" if name else "everything"
+
+
+def checks_text(checks: Sequence[CheckDocument]) -> str:
+    """The command lines of checks, as a shell would take them."""
+    import shlex
+
+    return "; ".join(
+        shlex.join(check["argv"]) + (f" (at most {check['timeout']})" if check["timeout"] else "")
+        for check in checks
+    )

@@ -12,6 +12,7 @@ from fairlane.cli.output import count, first_line, listed, paint, safe, table, u
 from fairlane.cli.values import DOLLARS, DURATION, SECONDS, TIME, TOKENS, Counters, read_text, used
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND, parse_instant, show_instant
+from fairlane.model.values import wrong
 
 if TYPE_CHECKING:
     from fairlane.model.documents.tasks import HeldAnswer, LeasesAnswer, ReclaimedAnswer
@@ -113,24 +114,47 @@ def report(
 @click.option("--tokens", type=TOKENS, help="All it used: input=N,output=N,… or a number.")
 @click.option("--cost", type=DOLLARS, help="All it cost, in dollars.")
 @click.option("--result", metavar="FILE", help="What came of it: JSON or text; - is stdin.")
+@click.option("--check", multiple=True, metavar="NAME=EXIT", help="What a check exited with.")
 @takes_call
 def complete(
-    call: Call, lease: str, tokens: Counters | None, cost: int | None, result: str | None
+    call: Call,
+    lease: str,
+    tokens: Counters | None,
+    cost: int | None,
+    result: str | None,
+    check: tuple[str, ...],
 ) -> None:
     """The work is done. Once: the same again is no error and changes nothing.
+
+    Who ran the work elsewhere also says what its checks exited with.
 
     \b
     Example:
       fairlane complete L7 --tokens input=12000,output=800 --cost 0.21
-      fairlane complete L7 --result result.json
+      fairlane complete L7 --result result.json --check "make test=0"
     """
     came = None if result is None else read_result(result)
-    document: HeldAnswer = call.ask("complete", lease=lease, result=came, **used(tokens, cost))
+    more = used(tokens, cost)
+    if check:
+        more["checks"] = [_check_result(text) for text in check]
+    document: HeldAnswer = call.ask("complete", lease=lease, result=came, **more)
     call.show(document, lambda: _completed_text(document))
+
+
+def _check_result(text: str) -> dict[str, object]:
+    """`NAME=EXIT`; a name may have the sign in it."""
+    name, _, code = text.rpartition("=")
+    if not name or not code.lstrip("-").isdigit():
+        raise wrong("NAME=EXIT", text, 'Write it as --check "make test=0".')
+    return {"name": name, "exit": int(code)}
 
 
 def _completed_text(document: HeldAnswer) -> str:
     task = safe(document["task"])
+    if document.get("code") == "checks_pending":
+        return f"noted; {task} is done when its checks have passed"
+    if document["status"] != "done":
+        return paint(f"a check failed; {task} is {document['status']}", "red")
     if document.get("code") == "already_done":
         return f"{task} was done already"
     late = " (late: its lease had run out, and nobody had taken it again)"

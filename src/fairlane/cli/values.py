@@ -126,6 +126,20 @@ def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
     return values
 
 
+def argv(option: str, text: str) -> list[str]:
+    """A command line, split as a shell would; no shell ever runs it."""
+    import shlex
+
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        hint = f'Close every quote: {option} "make test".'
+        raise Invalid(f"{option}: {str(error).lower()}: {text!r}", hint) from None
+    if not words:
+        raise Invalid(f"{option}: no command in {text!r}", f'Write {option} "make test".')
+    return words
+
+
 def read_text(name: str, what: str = "file", most: int = FILE_BYTES_MAX) -> str:
     """The text of a file; `-` is standard input."""
     from fairlane.careful_files import read_file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,9 @@ import click
 
 from fairlane.cli.admin.resource import budget, facts, number, resource, shown, usd
 from fairlane.cli.options import Call, takes_call, takes_options
-from fairlane.cli.output import safe, table, warn
+from fairlane.cli.output import checks_text, safe, table, warn
+from fairlane.cli.values import argv
+from fairlane.model.errors import Invalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from fairlane.model.documents.admin import ProjectAnswer, ProjectDocument
     from fairlane.model.instant import Instant
 
-#: Option -> its settings; the key has the option's name, with an s if it may be repeated.
+#: Option -> its settings; the key has the option's name unless `_KEYS` says otherwise.
 _OPTIONS: dict[str, dict[str, object]] = {
     "--weight": {"metavar": "N", "help": "Its share against the others'; 0: only what is left."},
     "--max-in-flight": {"metavar": "N", "help": "Most at once."},
@@ -28,10 +31,39 @@ _OPTIONS: dict[str, dict[str, object]] = {
     "--agent": {"metavar": "A", "help": "Who does its tasks."},
     "--template": {"metavar": "NAME", "help": "The template of its prompts."},
     "--workspace": {"multiple": True, "metavar": "W", "help": "Where attempts work; repeat."},
+    "--check": {
+        "multiple": True,
+        "metavar": "CMD",
+        "help": 'Must pass before a task is done: "make test" (repeatable).',
+    },
+    "--no-checks": {"is_flag": True, "help": "Run no checks; the same as --check none."},
+    "--merge": {"metavar": "HOW", "help": "After success: keep, merge or pr."},
+    "--carry": {"metavar": "FROM", "help": "Tasks start from their needs' work (needs) or base."},
+    "--context": {
+        "metavar": "C",
+        "help": "Tell agents what their needs did: needs, none or default.",
+    },
+    "--pr": {"metavar": "CMD", "help": 'Opens a pull request: "gh pr create --fill".'},
+    "--setup": {"metavar": "CMD", "help": 'Runs once in a new worktree: "npm ci".'},
+    "--setup-files": {
+        "multiple": True,
+        "metavar": "GLOB",
+        "help": "Run --setup again when these files change: package-lock.json (repeatable).",
+    },
+    "--protect": {
+        "multiple": True,
+        "metavar": "GLOB",
+        "help": "Changes there are not merged without approval (repeatable; '' protects nothing).",
+    },
     "--hooks": {"metavar": "H", "help": "Run git hooks: ours (none of it), or repo (its own)."},
     "--budget": {"multiple": True, "metavar": "K=V,…", "help": "tokens=50000,window=24h"},
 }
 _NUMBERS = ("weight", "max_in_flight")
+_KEYS = {"workspace": "workspaces", "budget": "budgets", "check": "checks"}
+#: Options of which the word none is a value -> the word that takes the value away.
+_CLEARED = {"context": "default"}
+#: Options with a command line.
+_COMMANDS = ("check", "pr", "setup")
 
 
 def _table(projects: list[ProjectDocument], _: Instant) -> str:
@@ -72,6 +104,14 @@ def _text(project: ProjectDocument, _: Instant | None = None) -> str:
         "template": shown(project["template"]),
         "workspaces": shown(project["workspaces"]),
         "hooks": shown(project["hooks"]),
+        "merge": shown(project["merge"]),
+        "carry": shown(project["carry"]),
+        "context": shown(project["context"]),
+        "checks": checks_text(project["checks"]),
+        "pr": shlex.join(project["pr"]),
+        "setup": shlex.join(project["setup"]),
+        "setup_files": shown(project["setup_files"]),
+        "protect": "nothing" if project["protect"] == [] else shown(project["protect"]),
         "budgets": "; ".join(
             ", ".join(f"{key} {value}" for key, value in budget.items())
             for budget in project["budgets"]
@@ -117,6 +157,7 @@ def change(call: Call, /, name: str, **options: object) -> None:
     \b
     Example:
       fairlane project set web --weight 2 --max-in-flight none
+      fairlane project set web --check "make test" --setup "npm ci" --pr "gh pr create --fill"
     """
     document = call.ask("project_set", name=name, values=_values(options))
     call.show(document, lambda: _text(document["project"]))
@@ -150,13 +191,25 @@ def _look_at_repo(call: Call, project: ProjectDocument) -> None:
 def _values(options: Mapping[str, object]) -> dict[str, object]:
     values: dict[str, object] = {}
     for name, value in options.items():
-        if value is None or value == ():
+        if value is None or value == () or name == "no_checks":
             continue
-        key = f"{name}s" if isinstance(value, tuple) else name
-        if value in ("none", ("none",)):
-            values[key] = None
-        elif isinstance(value, tuple):
-            values[key] = [budget(text) for text in value] if name == "budget" else list(value)
-        else:
-            values[key] = number(name, str(value)) if name in _NUMBERS else value
+        several = isinstance(value, tuple)
+        texts = [str(text) for text in value] if isinstance(value, tuple) else [str(value)]
+        empty = several and texts == [""] and name not in _COMMANDS
+        read = [] if empty else [_read(name, text) for text in texts]
+        values[_KEYS.get(name, name)] = (
+            None if texts == [_CLEARED.get(name, "none")] else read if several else read[0]
+        )
+    if options.get("no_checks"):
+        if "checks" in values:
+            raise Invalid("--check and --no-checks were given", "Keep one of them.", code="usage")
+        values["checks"] = None
     return values
+
+
+def _read(name: str, text: str) -> object:
+    if name == "budget" and text != "none":
+        return budget(text)
+    if name in _NUMBERS and text != "none":
+        return number(name, text)
+    return argv(f"--{name}", text) if name in _COMMANDS else text

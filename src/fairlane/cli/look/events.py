@@ -29,11 +29,13 @@ PAGE = 1000
 @click.option("--follow", "-f", is_flag=True, help="Go on with what comes.")
 @click.option("--after", type=click.IntRange(min=0), metavar="N", help="Only after event N.")
 @click.option("--task", metavar="ID", help="Only of this task.")
+@click.option("--kind", metavar="K", help="Only of this kind: parked, check_failed, …")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most this many.")
 @takes_call
 def command(
-    call: Call, follow: bool, after: int | None, task: str | None, limit: int | None
-) -> None:
+    call: Call, follow: bool, after: int | None, task: str | None, kind: str | None,
+    limit: int | None,
+) -> None:  # fmt: skip
     """The log of everything that happened, oldest first. Without --after: the newest.
 
     With --json one document; with --json --follow one document a line.
@@ -41,25 +43,29 @@ def command(
     \b
     Example:
       fairlane events --task t4
+      fairlane events --kind check_failed
       fairlane events --follow --after 0 --json
     """
     if follow:
-        _follow(call, after, task)
+        _follow(call, after, task, kind)
         return
     most = limit or (PAGE if call.json else ROWS_SHOWN)
-    document: EventsAnswer = call.ask("events", cursor=after, task=task, limit=most)
+    document: EventsAnswer = call.ask("events", cursor=after, task=task, kind=kind, limit=most)
     events, now = document["events"], call.clock.now()
     lines = [event_line(event, now, task=task is None) for event in events]
     call.show(document, lambda: "\n".join(lines or ["nothing has happened"]))
 
 
-def _follow(call: Call, after: int | None, task: str | None) -> None:
+def _follow(call: Call, after: int | None, task: str | None, kind: str | None) -> None:
     if after is None:
         after = call.ask("events", limit=1)["cursor"]
         if not call.json:
-            before: EventsAnswer = call.ask("events", task=task, limit=BEFORE_FOLLOWING)
+            only = {"task": task, "kind": kind}
+            before: EventsAnswer = call.ask("events", limit=BEFORE_FOLLOWING, **only)
             after = before["events"][0]["number"] - 1 if before["events"] else after
     for event in _coming(call, after or 0, task):
+        if kind not in (None, event["kind"]):
+            continue
         text = visible_json(json.dumps(event, ensure_ascii=False)) if call.json else ""
         write((text or event_line(event, None, task=task is None)) + "\n")
         sys.stdout.flush()
@@ -80,7 +86,9 @@ def _coming(call: Call, after: int, task: str | None) -> Iterator[EventDocument]
 _TINT = {
     "succeeded": "green",
     "pool_healthy": "green",
+    "check_passed": "green",
     "failed": "red",
+    "check_failed": "red",
     "launch_failed": "red",
     "lost": "red",
     "parked": "red",

@@ -14,6 +14,8 @@ from fairlane.model.instant import SECOND, parse_instant
 
 if TYPE_CHECKING:
     from fairlane.model.documents.reports import (
+        CheckStatDocument,
+        DoneDocument,
         DoneTasksDocument,
         EstimateDocument,
         FailedDocument,
@@ -42,7 +44,9 @@ def summary(call: Call, since: str) -> None:
 
 
 _DONE_SHOWN, _FAILED_SHOWN = 15, 8
-_TITLE_MAX = 44
+_TITLE_MAX, _ANSWER_MAX = 44, 80
+#: What needs a person -> the command that helps.
+_HELPS = {"task": "retry", "merge": "diff"}
 
 
 def summary_text(document: SummaryAnswer) -> str:
@@ -75,10 +79,12 @@ def _needs(rows: list[NeedDocument]) -> str:
         return ""
     lines = [paint("What needs you:", "bold", "yellow")]
     for need in rows:
-        name = need["what"].removeprefix("task:")
-        lines.append(wrapped(safe(f"{name}: {need['why']}"), 4, "  "))
-        if need["what"].startswith("task:"):
-            lines.append(paint(safe(f"    fairlane retry {name}"), "dim"))
+        kind, _, name = need["what"].partition(":")
+        command = _HELPS.get(kind)
+        shown = name if command else need["what"]
+        lines.append(wrapped(safe(f"{shown}: {need['why']}"), 4, "  "))
+        if command:
+            lines.append(paint(safe(f"    fairlane {command} {name}"), "dim"))
     return "\n".join(lines)
 
 
@@ -92,7 +98,7 @@ def _done(done: DoneTasksDocument, now: Instant) -> str:
             length(task["seconds"]),
             f"{task['tokens']:,}",
             usd(task["usd"]),
-            cut(task["title"], _TITLE_MAX),
+            _title(task),
         )
         for task in done["tasks"][-_DONE_SHOWN:]
     ]
@@ -102,6 +108,12 @@ def _done(done: DoneTasksDocument, now: Instant) -> str:
     more = done["count"] - len(rows)
     text = paint("Done:", "bold", "green") + "\n" + table(head, rows, right=(4, 5, 6))
     return text + (paint(f"\n  … and {more} before", "dim") if more > 0 else "")
+
+
+def _title(task: DoneDocument) -> str:
+    """What it was, and the beginning of its answer."""
+    title, answer = cut(task["title"], _TITLE_MAX), cut(task["answer"] or "", _ANSWER_MAX)
+    return f"{title}: {answer}" if title and answer else title or answer
 
 
 def _failed(rows: list[FailedDocument], now: Instant) -> str:
@@ -173,7 +185,19 @@ def stats_text(document: StatsAnswer) -> str:
     head = f"The last {span}: {count(flow['done'], 'task')} done, {flow['per_hour']:g} an hour"
     parts = [paint(head, "bold"), _shares(document["projects"]), _times(document)]
     parts.append(_estimates(document["estimates"]))
+    parts.append(_checks(document["checks"]))
     return "\n\n".join(part for part in parts if part)
+
+
+def _checks(checks: list[CheckStatDocument]) -> str:
+    if not checks:
+        return ""
+    rows = [
+        (row["project"], row["check"], row["runs"], f"{row['failed'] / row['runs']:.0%}")
+        for row in checks
+    ]
+    head = ("project", "check", "runs", "failed first")
+    return paint("Checks:", "bold") + "\n" + table(head, rows, right=(2, 3))
 
 
 def _shares(projects: list[ShareDocument]) -> str:

@@ -10,7 +10,7 @@ import click
 
 from fairlane.cli.options import Call, takes_call, takes_options
 from fairlane.cli.output import count, listed, ordinal, safe, warn
-from fairlane.cli.values import LIST_BYTES_MAX, moment, pairs, read_text, token_count
+from fairlane.cli.values import LIST_BYTES_MAX, argv, moment, pairs, read_text, token_count
 from fairlane.model.errors import Invalid, Refused
 from fairlane.model.instant import show_instant
 
@@ -46,7 +46,18 @@ _OPTIONS: dict[str, dict[str, object]] = {
     "--not-before": {"metavar": "TIME", "help": "Not earlier: a time, or 2h from now."},
     "--template": {"metavar": "NAME", "help": "The prompt's template; none = as it is."},
     "--base": {"metavar": "BRANCH", "help": "Where its worktree starts."},
-    "--merge": {"metavar": "HOW", "help": "After success: keep, merge or pr."},
+    "--merge": {"metavar": "HOW", "help": "After success: keep, merge or pr; default: project's."},
+    "--carry": {
+        "metavar": "FROM",
+        "help": "Start from its needs' work (needs) or the base (base).",
+    },
+    "--context": {"metavar": "C", "help": "Tell the agent what its needs did: needs or none."},
+    "--check": {
+        "multiple": True,
+        "metavar": "CMD",
+        "help": 'Must pass before it is done: "make test" (repeatable; added to the project\'s).',
+    },
+    "--no-checks/--checks": {"default": None, "help": "Run no checks, not even the project's."},
     "--var": {"multiple": True, "metavar": "K=V", "help": "For the template; repeat."},
     "--env": {"multiple": True, "metavar": "K=V", "help": "For its process; never shown; repeat."},
     "--meta": {"multiple": True, "metavar": "K=V", "help": "Your own; repeat."},
@@ -61,6 +72,7 @@ _FIELDS = {
     "label": "labels",
     "estimate": "estimate_tokens",
     "var": "vars",
+    "check": "checks",
 }
 _PAIRS = ("var", "env", "meta")
 _COMMAS = ("needs", "label")
@@ -77,6 +89,10 @@ def record(options: Mapping[str, object], now: Instant) -> dict[str, object]:
             values[field] = value
         elif name in _PAIRS:
             values[field] = pairs(f"--{name}", value)
+        elif name == "check":
+            values[field] = (
+                "none" if value == ("none",) else [argv("--check", one) for one in value]
+            )
         else:
             split = [part for text in value for part in text.split(",") if part]
             values[field] = split if name in _COMMAS else list(value)

@@ -10,6 +10,7 @@ import click
 from fairlane.cli.options import Call, takes_call
 from fairlane.cli.output import (
     about,
+    checks_text,
     cut,
     in_seconds,
     listed,
@@ -21,6 +22,7 @@ from fairlane.cli.output import (
     until_text,
     wrapped,
 )
+from fairlane.cli.queue.work_text import results_text, work_text
 from fairlane.model.instant import parse_instant
 
 if TYPE_CHECKING:
@@ -119,7 +121,8 @@ _PROMPT_LINES = 12
 def show_text(document: TaskAnswer, now: Instant) -> str:
     """The whole task, part by part."""
     task = document["task"]
-    parts = [_head(task, now), _facts(document, now), _prompt(task)]
+    parts = [_head(task, now), _facts(document, now), _prompt(task), _answer(document)]
+    parts += [work_text(document, now), results_text(document["checks"])]
     parts += [_attempts(document["attempts"], now), _events(document["events"], now)]
     return "\n\n".join(part for part in parts if part)
 
@@ -148,6 +151,12 @@ def _facts(document: TaskAnswer, now: Instant) -> str:
     rows = [(_FACTS[name], _value(name, fields[name])) for name in told]
     if task["merge"] != "keep":  # what becomes of branches by default
         rows.append(("merge", task["merge"]))
+    if document["needs"] or task["parent"]:
+        rows += [("carry", task["carry"]), ("context", task["context"])]
+    if task["checks"]:
+        rows.append(("checks", checks_text(task["checks"])))
+    if task["no_checks"]:
+        rows.append(("checks", "none, not even its project's"))
     if task["parallel"] is not None:
         rows.append(("parallel", "yes" if task["parallel"] else "no"))
     if task["command"]:
@@ -179,12 +188,24 @@ def _inner(value: object) -> str:
 
 
 def _prompt(task: FullTaskDocument) -> str:
-    lines = task["prompt"].splitlines()
+    return _quoted("Prompt:", task["prompt"])
+
+
+def _answer(document: TaskAnswer) -> str:
+    """What its last attempt said in the end."""
+    where = f"; all of it: fairlane logs {document['task']['id']}"
+    return _quoted("Answer:", document["answer"] or "", where)
+
+
+def _quoted(title: str, text: str, where: str = "") -> str:
+    """The first lines of a text."""
+    lines = text.splitlines()
     if not lines:
         return ""
-    more = [f"  … {len(lines) - _PROMPT_LINES} lines more"] if len(lines) > _PROMPT_LINES else []
+    rest = len(lines) - _PROMPT_LINES
+    more = [safe(f"  … {rest} lines more{where}")] if rest > 0 else []
     shown = [wrapped(safe(line), 4) for line in lines[:_PROMPT_LINES]]
-    return "\n".join([paint("Prompt:", "bold"), *shown, *more])
+    return "\n".join([paint(title, "bold"), *shown, *more])
 
 
 def _attempts(attempts: list[AttemptDocument], now: Instant) -> str:
@@ -207,7 +228,7 @@ def _attempts(attempts: list[AttemptDocument], now: Instant) -> str:
                 f"{tokens['cache_read']:,}",
                 "" if usd is None else f"${usd:.2f}",
                 attempt["outcome"] or "in flight",
-                attempt["detail"] or attempt["note"],
+                attempt["detail"] or ("" if ended else attempt["note"]),
             )
         )
     head = ["#", "lease", "worker", "began", "took", "tokens", "cached"]
@@ -215,7 +236,8 @@ def _attempts(attempts: list[AttemptDocument], now: Instant) -> str:
     if not any(attempt["tokens"]["cache_read"] for attempt in attempts):
         del head[6]
         rows = [[*row[:6], *row[7:]] for row in rows]
-    tint = {"succeeded": "green", "failed": "red", "lost": "red", "in flight": "cyan"}
+    tint = {"succeeded": "green", "in flight": "cyan"}
+    tint |= dict.fromkeys(("failed", "check_failed", "lost"), "red")
     numbers = (0, *range(5, len(head) - 2))
     return paint("Attempts:", "bold") + "\n" + table(head, rows, right=numbers, tint=tint)
 
@@ -253,7 +275,8 @@ def list_text(document: TasksAnswer, now: Instant) -> str:
         line: list[object] = [row["id"], word_of(row), row["project"], row["kind"]]
         line += [row["group"] or ""] if grouped else []
         line += [row["priority"], row["attempts"] or "", _age(row, now)]
-        lines.append([*line, cut(row["title"], TITLE_MAX), reason_of(row, now)])
+        merge = "not merged by Fairlane" if row["merge_state"] == "waiting" else ""
+        lines.append([*line, cut(row["title"], TITLE_MAX), reason_of(row, now) or merge])
     if not any(row["title"] for row in rows):
         head.remove("title")
         lines = [[*line[:-2], line[-1]] for line in lines]
