@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -22,18 +21,19 @@ from fairlane.model.sandbox import (
     sandbox,
     sandboxes,
 )
+from fairlane.model.setting_values import patterns, secret, stop, variable, webhook
 from fairlane.model.task import POOLS, SHIPPED
 from fairlane.model.values import (
     Reader,
     Values,
     choice,
     duration,
-    entries,
     environment,
     flag,
     line,
     lines,
     named,
+    positive_duration,
     program,
     read_all,
     section,
@@ -50,12 +50,13 @@ FILE_BYTES_MAX = 1_000_000
 #: Size limit of one attempt's log; the log notes that the rest was dropped.
 LOG_BYTES_MAX = 64 * 1024 * 1024
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 PERMISSIONS = ("read", "edit", "full")
 MODES = ("worktree", "pool", "shared", "clone")
 COMMITS = ("rest", "none")
 LEVELS = ("debug", "info", "warning", "error")
+#: Events of which a target is told if it names none, and those that it must name.
 NOTICES = ("parked", "budget_warning", "cooldown", "group_done", "queue_empty")
+MORE_NOTICES = ("done", "check_failed", "conflict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,18 @@ class WorkspaceSettings:
     mode: str = "worktree"
     commit: str = "rest"
     folder: str | None = None  # None: under the home folder
+    setup_timeout: Micros = 10 * 60 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSettings:
+    """How checks run; everything else as their agent does."""
+
+    timeout: Micros = 30 * 60 * SECOND
+    sandbox: SandboxSettings | None = None  # None: as the agent's
+    network: bool | None = None  # None: not in a sandbox
+    env: tuple[str, ...] = ()  # names of variables that they get
+    log_bytes: int = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +129,7 @@ class NotifyRule:
     command: tuple[str, ...] | None = None
     url: str | None = field(default=None, repr=False)  # http or https; parts of it are secret
     secret: str | None = field(default=None, repr=False)
+    text: bool = False  # whether what an agent wrote is sent: its answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +173,7 @@ class Settings:
     agents: Mapping[str, AgentSettings] = field(default_factory=dict)
     pools: Mapping[str, PoolSettings] = field(default_factory=dict)
     workspaces: WorkspaceSettings = field(default_factory=WorkspaceSettings)
+    checks: CheckSettings = field(default_factory=CheckSettings)
     notify: tuple[NotifyRule, ...] = ()
     source: tuple[SourceRule, ...] = ()
     server: ServerSettings = field(default_factory=ServerSettings)
@@ -233,59 +248,6 @@ def host_name() -> str:
     return os.uname().nodename
 
 
-def _patterns(value: object) -> tuple[str, ...]:
-    patterns = lines(value)
-    for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            hint = "See https://docs.python.org/3/library/re.html for what may be written."
-            raise Invalid(f"not a regular expression: {pattern!r}: {error}", hint) from error
-    return patterns
-
-
-def _variable(value: object) -> str:
-    """The name of a variable, or the beginning of names and a `*`."""
-    name = line(value)
-    if not _VARIABLE.fullmatch(name):
-        raise wrong("the name of a variable", value, 'Write pass = ["NAME"], or "NAME_*" for many.')
-    return name
-
-
-def _secret(value: object) -> str:
-    """One line of text; no error shows it."""
-    try:
-        return line(value)
-    except Invalid as error:
-        raise Invalid("not a line of text", error.hint) from None
-
-
-def _webhook(value: object) -> str:
-    """An address that can be sent to; no error shows it."""
-    from urllib.parse import urlsplit
-
-    hint = 'Write it as "https://host/path", in ASCII and without blanks.'
-    url = _secret(value)
-    try:
-        parts = urlsplit(url)
-        is_good = parts.hostname and parts.port != 0 and url.isascii() and " " not in url
-    except ValueError:
-        raise Invalid("not a URL", hint) from None
-    if parts.scheme not in ("http", "https"):
-        raise Invalid("neither http nor https", hint)
-    if not is_good:
-        raise Invalid("not a URL", hint)
-    return url
-
-
-def _stop(value: object) -> tuple[Micros, ...]:
-    """Two durations, or one that is used for both."""
-    steps = entries(value) if isinstance(value, list) else (value, value)
-    if len(steps) != 2:
-        raise wrong("two durations", value, 'Write them as ["10s", "5s"].')
-    return tuple(duration(step) for step in steps)
-
-
 Readers: TypeAlias = Mapping[str, Reader[object]]
 
 _TABLES: dict[str, tuple[Callable[..., object], Readers]] = {
@@ -296,11 +258,26 @@ _TABLES: dict[str, tuple[Callable[..., object], Readers]] = {
     ),
     "workspaces": (
         WorkspaceSettings,
-        {"mode": choice(MODES), "commit": choice(COMMITS), "folder": line},
+        {
+            "mode": choice(MODES),
+            "commit": choice(COMMITS),
+            "folder": line,
+            "setup_timeout": positive_duration,
+        },
+    ),
+    "checks": (
+        CheckSettings,
+        {
+            "timeout": positive_duration,
+            "sandbox": sandbox,
+            "network": flag,
+            "env": several(variable),
+            "log_bytes": whole(0),
+        },
     ),
     "server": (ServerSettings, {"host": line, "port": whole(0, 65535), "page": flag}),
     "sandbox": (SandboxSettings, {**SANDBOX, "project": sandboxes}),
-    "log": (LogSettings, {"level": choice(LEVELS), "max_bytes": whole(0), "mask": _patterns}),
+    "log": (LogSettings, {"level": choice(LEVELS), "max_bytes": whole(0), "mask": patterns}),
 }
 _NAMED: dict[str, tuple[Callable[..., object], Readers]] = {
     "agents": (
@@ -311,19 +288,25 @@ _NAMED: dict[str, tuple[Callable[..., object], Readers]] = {
             "pool": line,
             "model": line,
             "env": environment,
-            "pass": several(_variable),
+            "pass": several(variable),
             "permissions": choice(PERMISSIONS),
-            "stop": _stop,
+            "stop": stop,
             "grace": duration,
             "sandbox": sandbox,
         },
     ),
-    "pools": (PoolSettings, {"env": environment, "pass": several(_variable)}),
+    "pools": (PoolSettings, {"env": environment, "pass": several(variable)}),
 }
 _LISTS: dict[str, tuple[Callable[..., object], Readers]] = {
     "notify": (
         NotifyRule,
-        {"on": some_of(NOTICES), "command": program, "url": _webhook, "secret": _secret},
+        {
+            "on": some_of((*NOTICES, *MORE_NOTICES)),
+            "command": program,
+            "url": webhook,
+            "secret": secret,
+            "text": flag,
+        },
     ),
     "source": (
         SourceRule,

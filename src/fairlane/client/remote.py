@@ -72,12 +72,14 @@ class Remote:
                     raise lost(self.url, str(error), repeatable=True) from error
             SYSTEM.wait(PAUSE_SECONDS)
 
-    def log(self, task: str, attempt: int | None, stream: str, follow: bool) -> Iterator[str]:
+    def log(
+        self, task: str, attempt: int | None, stream: str, follow: bool, check: str | None = None
+    ) -> Iterator[str]:
         """What an attempt printed, from the start; with `follow`, until it has ended."""
         place = 0
         while True:
-            which = {"task": task, "attempt": attempt, "stream": stream, "offset": place}
-            page = self._one("logs", which)
+            which = {"task": task, "attempt": attempt, "stream": stream, "check": check}
+            page = self._one("logs", which | {"offset": place})
             attempt, place = page["attempt"], page["next"]
             if page["text"]:
                 yield page["text"]

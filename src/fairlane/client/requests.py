@@ -35,8 +35,8 @@ def document_of(url: str, status: int, body: bytes) -> Any:
     if not isinstance(document, dict) or "schema" not in document:
         raise _not_ours(url, status)
     error = document.get("error")
-    if not isinstance(error, dict):
-        return document  # also deferred: nothing was stored, and the document says why
+    if not isinstance(error, dict) or status == 200:
+        return document  # also deferred, and checks that failed: the document says why
     kind = _RAISED.get(status, FairlaneError)
     hint = _HINTS.get(status) or str(error.get("hint", ""))
     raise kind(str(error.get("message", "refused")), hint, str(error.get("code", kind.code)))

@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -125,11 +125,26 @@ class ExecutorSuite:
         assert [line for part in Lines(executor, run).rest() for line in part] == ["one", "two"]
         assert end_of(executor, run, "stdout", 4) == b"two\n"
 
+    def test_errors_stand_among_the_output_where_it_is_asked(
+        self, executor: Executor, run: Path
+    ) -> None:
+        orders = replace(self.orders(run, Act(prints=("one",), errors=("oops",))), joined=True)
+        assert self.ended(executor, executor.launch(orders)).exit_code == 0
+        assert sorted(executor.output(run, "stdout", 0, 100).split()) == [b"one", b"oops"]
+        assert executor.output(run, "stderr", 0, 100) == b""
+
     def test_it_gets_its_environment_folder_and_input(self, executor: Executor, run: Path) -> None:
         orders = self.orders(run, Act(shows=True), stdin="a prompt\n")
         assert self.ended(executor, executor.launch(orders)).exit_code == 0
         shown = executor.output(run, "stdout", 0, 10_000).decode()
         assert shown == f"t1\n{orders.cwd}\na prompt\n"
+
+    @pytest.mark.parametrize(("code", "told"), [(0, "a secret"), (3, "")])
+    def test_a_success_tells_the_seal(
+        self, executor: Executor, run: Path, code: int, told: str
+    ) -> None:
+        orders = self.orders(run, Act(code=code), seal="a secret")
+        assert self.ended(executor, executor.launch(orders)).seal == told
 
     def test_a_death_by_signal_is_told(self, executor: Executor, run: Path) -> None:
         ended = self.ended(executor, executor.launch(self.orders(run, Act(signal=9))))

@@ -34,6 +34,7 @@ class _Attempt:
     script: Script
     started: float  # by the monotonic clock
     started_at: Instant
+    seal: str
     state: State = field(default_factory=Running)
     watches: list[Waker] = field(default_factory=list)
 
@@ -70,11 +71,15 @@ class FakeExecutor:
     def launch(self, orders: Orders) -> Handle:
         """Begin to follow the script."""
         script, machine = self._script(orders), self.machine
+        if orders.joined:
+            script = replace(script, prints=script.prints + script.errors, errors=())
         if script.refused is not None:
             raise script.refused
         machine.launched.append(orders)
         handle = Handle(orders.folder, f"fake {len(machine.launched)}")
-        attempt = _Attempt(handle, script, machine.clock.monotonic(), machine.clock.now())
+        attempt = _Attempt(
+            handle, script, machine.clock.monotonic(), machine.clock.now(), orders.seal
+        )
         machine.attempts[orders.folder] = attempt
         if orders.folder in machine.revoked:
             attempt.script, attempt.state = Script(), Gone()
@@ -157,7 +162,9 @@ class FakeExecutor:
             if ended is None:
                 self.machine.end(attempt, Gone())
             else:
-                result = replace(ended, started_at=attempt.started_at, ended_at=clock.now())
+                seal = attempt.seal if ended.exit_code == 0 and not ended.stopped else ""
+                begun, now = attempt.started_at, clock.now()
+                result = replace(ended, started_at=begun, ended_at=now, seal=seal)
                 self.machine.end(attempt, Ended(result))
 
         clock.after(seconds, end)

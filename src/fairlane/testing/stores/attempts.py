@@ -18,6 +18,7 @@ WHOLE: dict[str, Any] = {
     "ended_at": 8, "outcome": "failed", "detail": "exit 1 – ü", "tokens": (1, 2, 3, 4), "usd": 0,
     "host": "h", "handle": "42 123.5", "executor": "process", "direct": True,
     "session": "s", "note": "half\ndone", "result": {"ok": [1, None, {"x": "é"}]},
+    "work": {"head": "abc", "files": [{"path": "é"}]}, "checks": ({"name": "make test"},),
 }  # fmt: skip
 
 
@@ -100,13 +101,14 @@ class AttemptCases:
             attempt(a, 1, ended_at=50),
             attempt(b, 2, ended_at=40),
             attempt(a, 3, ended_at=60),
-            attempt(b, 4, ended_at=60),
+            attempt(b, 4, ended_at=60, work={"files": ["x"]}, note="é"),
             attempt(b, 5),
         ]
         with store.write() as writing:
             writing.put_attempts(made)
         with store.read() as reading:
             rows = reading.ended_attempts(0, 10)
+            assert (rows[0][0].work, rows[0][0].note) == (None, "é")  # records are long
             assert [row.fence for row, _ in rows] == [4, 3, 1, 2]
             assert [of.id for _, of in rows] == ["b", "a", "a", "b"]
             assert rows[1][1].title == "A"

@@ -159,6 +159,18 @@ class SmallTableCases:
             assert reading.events(after=10) == []
             assert numbers(reading.events(limit=99, last=True)) == list(range(1, 11))
 
+    def test_events_of_one_kind(self, store: Store) -> None:
+        with store.write() as writing:
+            kinds = ("x", "y", "y", "x", "y")
+            writing.log([Event(0, 1, kind, "ab"[at % 2]) for at, kind in enumerate(kinds)])
+        with store.read() as reading:
+            assert numbers(reading.events(kind="y")) == [2, 3, 5]
+            assert numbers(reading.events(kind="y", after=2, limit=1)) == [3]
+            assert numbers(reading.events(kind="y", limit=2, last=True)) == [3, 5]
+            assert numbers(reading.events(kind="y", task="a")) == [3, 5]
+            assert numbers(reading.events(kind="x", task="b", last=True)) == [4]
+            assert reading.events(kind="none") == []
+
     def test_decisions(self, store: Store) -> None:
         made = [decision(1), decision(2, 5, 1), decision(5, 9)]
         with store.write() as writing:

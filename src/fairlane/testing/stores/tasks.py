@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlane.model.errors import Refused
-from fairlane.model.task import Status, Task
+from fairlane.model.task import Check, Status, Task
 from fairlane.store.base import Filter, Placed, Store
 from fairlane.testing.stores.builders import change, ended, ids, put, ready, save, task, waits
 
@@ -21,6 +21,10 @@ SAID: dict[str, Any] = {
     "base": "main",
     "merge": "pr",
     "session": "fresh",
+    "carry": "needs",
+    "context": "needs",
+    "checks": (Check("make test", ("make", "test"), 90_000_000), Check("é", ("lint", ""))),
+    "no_checks": True,
     "agent": "claude",
     "command": ("sh", "-c", "echo 'a b'", ""),
     "priority": -3,
@@ -50,6 +54,7 @@ HAPPENED: dict[str, Any] = {
     "launch_failures": 1,
     "setbacks": 4,
     "releases": 5,
+    "check_rounds": 2,
     "half_opened": True,
     "backoff_until": 1_700_000_000_000_003,
     "parked_at": 1_700_000_000_000_004,
