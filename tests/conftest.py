@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
+import re
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from unittest import SkipTest
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
 settings.register_profile("dev", max_examples=50, deadline=None)
-settings.register_profile("ci", max_examples=200, deadline=None, print_blob=True)
+settings.register_profile("ci", max_examples=100, deadline=None, print_blob=True)
 settings.register_profile("soak", max_examples=5_000, deadline=None, print_blob=True)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "dev")
 settings.load_profile(PROFILE)
@@ -41,6 +43,14 @@ class SoakShare:
 
 
 SHARE = pytest.StashKey[SoakShare]()
+SLOW_FILE = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file that is slow as a whole is not imported where slow tests are left out."""
+    if "not slow" not in config.option.markexpr or collection_path.suffix != ".py":
+        return None
+    return True if SLOW_FILE.search(collection_path.read_text("utf-8")) else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -317,7 +317,8 @@ def test_every_field_of_a_task_can_be_given(home, tmp_path):
     (tmp_path / "repo" / "templates").mkdir(parents=True)
     (tmp_path / "repo" / "templates" / "bug.md").write_text("{prompt} in {area}")
     (tmp_path / "prompt.txt").write_text("Fix it")
-    home.ask("project", "add", "web", "--repo", tmp_path / "repo", "--workspace", "w1")
+    home.ask("project", "add", "web", "--repo", tmp_path / "repo", "--workspace", "w1",
+             "--pr", "gh pr create --fill")  # fmt: skip
     home.add("--id", "p", "--project", "web")
     home.ask(
         "add", "--id", "a", "--title", "T", "--prompt-file", tmp_path / "prompt.txt",
@@ -327,7 +328,8 @@ def test_every_field_of_a_task_can_be_given(home, tmp_path):
         "--label", "gpu,ssd", "--estimate", 5000, "--timeout", "30m", "--max-attempts", 2,
         "--not-before", "2h",
         "--var", "area=login", "--template", "bug", "--base", "main", "--merge", "pr",
-        "--env", "KEY=secret", "--meta", "ref=7",
+        "--env", "KEY=secret", "--meta", "ref=7", "--carry", "base", "--context", "none",
+        "--check", "make 'unit test'", "--check", "true",
     )  # fmt: skip
     task = home.task("a")
     wanted = {
@@ -337,6 +339,11 @@ def test_every_field_of_a_task_can_be_given(home, tmp_path):
         "estimate_tokens": 5000, "timeout": "30m", "max_attempts": 2,
         "not_before": "2026-01-30T14:00:00Z", "vars": {"area": "login"}, "template": "bug",
         "base": "main", "merge": "pr", "env": ["KEY"], "meta": {"ref": "7"}, "depth": 1,
+        "carry": "base", "context": "none", "no_checks": False,
+        "checks": [
+            {"name": "make unit test", "argv": ["make", "unit test"], "timeout": None},
+            {"name": "true", "argv": ["true"], "timeout": None},
+        ],
     }  # fmt: skip
     assert {name: task[name] for name in wanted} == wanted
     assert "secret" not in json.dumps(home.ask("show", "a"))

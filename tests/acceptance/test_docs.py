@@ -17,14 +17,16 @@ from fairlane import Policy
 from fairlane.policy import schema
 from fairlane.service.planning import plan_scenario
 from fairlane.service.scenario import check, parse, read, tasks, world
+from fairlane.settings import Settings
 from tests.acceptance.commands import ROOT
 from tests.waiting import LIMIT_SECONDS
 
 DOCUMENTS = [
     "README.md", "docs/quickstart.md", "docs/policies.md", "docs/embedding.md", "docs/operating.md",
-    "docs/walk.md", "docs/sources.md", "docs/sources/beads.md", "docs/sources/cards.md",
-    "docs/sources/taskmaster.md", "docs/sources/spec-kit.md", "docs/sources/backlog.md",
-    "docs/sources/github.md", "docs/sources/sync.md", "docs/groups.md", "docs/notifications.md",
+    "docs/walk.md", "docs/results.md", "docs/sources.md", "docs/sources/beads.md",
+    "docs/sources/cards.md", "docs/sources/taskmaster.md", "docs/sources/spec-kit.md",
+    "docs/sources/backlog.md", "docs/sources/github.md", "docs/sources/sync.md",
+    "docs/groups.md", "docs/notifications.md",
     *(f"docs/coming-from/{each}.md" for each in (
         "loopr", "agency", "agent-queue", "gas-town", "cool-workflow",
     )),
@@ -100,6 +102,9 @@ def test_programs_print_what_stands_below_them(name):
 def test_toml_blocks_are_good(name):
     for language, text in blocks(name):
         if language == "toml":
+            if text.startswith("# fairlane.toml\n"):
+                Settings.parse(tomllib.loads(text))
+                continue
             if "now =" not in text:
                 Policy.parse(tomllib.loads(text), name)  # as policy.toml has it
                 continue

@@ -55,6 +55,21 @@ def test_reads_do_not_load_what_they_do_not_need(arguments):
         assert not [name for name in modules if name.startswith("fairlane.planner")]
 
 
+@pytest.mark.parametrize("arguments", ["['list']", "['status']", "['summary']", "['show', 't1']"])
+def test_reports_load_neither_git_nor_agents(arguments, tmp_path):
+    home = f"['--home', {str(tmp_path)!r}]"
+    modules = loaded_after(
+        "from fairlane.cli.main import run\n"
+        f"run({home} + ['init'])\nrun({home} + ['add', '--', 'true'])\n"
+        "import sys\nfor name in list(sys.modules):\n"
+        "    if name.startswith('fairlane.'):\n        del sys.modules[name]\n"
+        f"from fairlane.cli.main import run\nassert run({home} + {arguments}) == 0"
+    )
+    assert not [
+        name for name in modules if name.startswith(("fairlane.agents.", "fairlane.workspaces."))
+    ]
+
+
 def test_now_is_an_aware_datetime():
     snapshot = fairlane.Snapshot.of([fairlane.Task("a")])
     policy = fairlane.Policy.preset("balanced")

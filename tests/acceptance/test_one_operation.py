@@ -75,13 +75,19 @@ WALK = (
     step("heartbeat", "heartbeat L1", lease="L1"),
     step("report", "report L1 --tokens 12 --cost 0.25 --note half", lease="L1",
          tokens={"output": 12}, cost=0.25, note="half"),
-    step("logs", "logs a", task="a", stream="stdout"),
+    step("logs", "logs a --raw", task="a", stream="stdout"),
+    step("transcript", "logs a", task="a"),
+    step("transcript", "logs b", 1, task="b"),
+    step("check_log", "logs a --check make --raw", 1, task="a", name="make"),
+    step("diff", "diff a --stat", 1, task="a", stat=True),
+    step("diff", "diff nobody", 1, task="nobody"),
     step("complete", "complete L1 --tokens input=9,output=20", lease="L1",
          tokens={"input": 9, "output": 20}),
     step("complete", "complete L9", 1, lease="L9"),
     step("release", "release L2 --outcome throttled --retry-after 90", lease="L2",
          outcome="throttled", retry_after=90),
     step("retry", "retry a", 1, ids=["a"]),
+    step("check", "check a", 1, task="a"),
     step("lease", "lease --limit 1 --worker box", limit=1, worker="box"),
     step("release", "release L3 --failed --reason boo", lease="L3", outcome="failed",
          reason="boo"),
@@ -95,6 +101,7 @@ WALK = (
     step("replay", "replay 1", number=1),
     step("replay", "replay 99", 1, number=99),
     step("events", "events --after 2", cursor=2, limit=1000),
+    step("events", "events --kind added", kind="added", limit=1000),
     step("summary", "summary --since 2h", since="2h"),
     step("stats", "stats --since 2h", since="2h"),
     step("project_list", "project list"),
@@ -124,7 +131,10 @@ class World(NamedTuple):
         words = [str(file) if word == "tasks.jsonl" else word for word in step.words]
         said = self.home.run("--json", *words)
         assert said.code == step.code, (step, said)
-        return self.told(said.document)
+        document = said.document
+        if "transcript" in document:  # all pages of it; here there is one
+            document["entries"] = document.pop("transcript")
+        return self.told(document)
 
     def by_url(self, step: Step, remote: Remote) -> dict[str, Any]:
         code = 0
@@ -136,7 +146,7 @@ class World(NamedTuple):
         return self.told(document)
 
     async def by_tool(self, step: Step, client: Any) -> dict[str, Any]:
-        result = await client.call_tool(step.operation, step.arguments)
+        result = await client.call_tool(OPERATIONS[step.operation].tool_name, step.arguments)
         assert result.is_error == (step.code != 0), (step, result)
         return self.told(result.structured_content)
 

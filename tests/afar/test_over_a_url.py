@@ -59,6 +59,12 @@ lease --limit 0
 heartbeat L1
 report L1 --tokens 12 --cost 0.25 --progress 1/2 --note half
 logs a
+logs a --raw
+logs a --stderr
+logs a --full --since 1h
+logs b
+logs a --attempt 7
+logs a --raw --since 1h
 complete L1 --tokens input=9,output=20
 complete L1
 complete L9
@@ -76,6 +82,7 @@ replay 1 --show
 replay 99
 events --after 2
 events --task a --limit 3
+events --kind added --limit 2
 summary
 summary --since yesterday
 stats --since 2h

@@ -132,7 +132,9 @@ def test_what_leads_elsewhere_is_refused(attack: Attack, trick: Trick) -> None:
     attack.assert_refused(str(attack.path), "hasDotgit" if trick is a_file_named_git else "")
     yard = attack.yard
     assert yard.log("main") == yard.log("fairlane/t1") == ["first"]
-    assert git(yard.repo, "for-each-ref", "refs/fairlane") == ""
+    assert git(yard.repo, "for-each-ref", "refs/fairlane/fetched") == ""
+    kept = git(yard.repo, "for-each-ref", "--format=%(refname)", "refs/fairlane")
+    assert kept == ("refs/fairlane/keep/t1/1" if trick is another_head else "")
     assert os.path.lexists(attack.path)
 
 

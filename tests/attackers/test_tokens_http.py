@@ -56,7 +56,7 @@ def test_tools_are_bounded_as_the_token_is(server: Server, badge: str, lease: st
     assert (failed, document["error"]["code"]) == (True, "may_add")
     for name, operation in OPERATIONS.items():
         if operation.tool and operation.attempt in ("", "look"):
-            failed, document = tool(server, badge, name, **operation.example)
+            failed, document = tool(server, badge, operation.tool_name, **operation.example)
             assert (failed, document["error"]["code"]) == (True, "forbidden"), name
 
 

@@ -23,8 +23,8 @@ FORMS: dict[str, dict[str, str]] = {
             "title": "t", "priority": "10", "needs": "a, b"},
     "edit": {"task": "t1", "title": "t", "prompt": "x", "project": "web", "group": "g",
              "not_before": "", "priority": "10"},
-    "cancel": {"task": "t1"}, "retry": {"task": "t1"}, "pause": {}, "resume": {},
-    "cap": {"scope": "all", "value": "3"},
+    "cancel": {"task": "t1"}, "retry": {"task": "t1"}, "check": {"task": "t1"},
+    "pause": {}, "resume": {}, "cap": {"scope": "all", "value": "3"},
 }  # fmt: skip
 #: What only a person at the machine may do.
 REFUSED: dict[str, dict[str, Any]] = {
@@ -53,7 +53,7 @@ class Asked:
 
     async def ask(self, name: str, arguments: Mapping[str, object]) -> dict[str, Any]:
         self.calls.append((name, arguments))
-        return {"tasks": [{"id": "t1"}], "deferred": False}
+        return {"tasks": [{"id": "t1"}], "deferred": False, "checks": []}
 
 
 def test_the_cookie_may_do_what_the_page_does():

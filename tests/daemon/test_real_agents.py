@@ -144,7 +144,7 @@ def check_usage(agent: str, attempts: list[dict[str, Any]]) -> None:
     assert attempt["tokens"] == {name: 2 * count for name, count in counters.items()}
     assert (attempt["usd"] is not None) == (agent == "claude")
     assert attempt["session"]
-    assert attempt["result"] == {"summary": "Done"}
+    assert attempt["result"] == {"summary": "Done", "answer": "Done"}
 
 
 @pytest.mark.parametrize("agent", AGENTS)

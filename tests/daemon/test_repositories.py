@@ -23,6 +23,8 @@ def repositories(world: World, tmp_path: Path) -> dict[str, Path]:
     """Two projects with a repository each."""
     found = {name: make_repository(tmp_path / name) for name in ("web", "api")}
     for name, folder in found.items():
+        git(folder, "clone", "-q", "--bare", ".", str(tmp_path / f"{name}.git"))
+        git(folder, "remote", "add", "origin", str(tmp_path / f"{name}.git"))
         world.fairlane("project", "add", name, "--repo", str(folder))
     return found
 

@@ -57,9 +57,9 @@ class World:
         finally:
             context.store.close()
 
-    def add(self, *records: dict[str, Any]) -> None:
+    def add(self, *records: dict[str, Any], again: bool = False) -> None:
         with self.context() as context:
-            tasks.add(context, [{"agent": "shell", **record} for record in records])
+            tasks.add(context, [{"agent": "shell", **record} for record in records], again=again)
 
     def marking(self, name: str, seconds: float, more: str = "") -> dict[str, Any]:
         """A task that marks its start and its end."""

@@ -23,8 +23,8 @@ from fairlane.executors.base import Ended, Handle, Orders
 from fairlane.executors.process import ProcessExecutor, orders_text
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.event import Happening
+from fairlane.runtime.ending import ending_of
 from fairlane.runtime.launch import LaunchFailed, host_of, launch
-from fairlane.runtime.supervisor import ending_of
 from fairlane.runtime.watch import running_attempt
 from tests.daemon import conftest as daemons
 from tests.daemon.world import World, is_zombie, until

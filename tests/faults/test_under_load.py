@@ -202,6 +202,7 @@ def test_a_store_that_is_damaged_under_many_agents_is_replaced_and_they_are_adop
     assert world.mark_counts() == {"start": SLOTS, "end": SLOTS}, "nobody started twice"
 
 
+@pytest.mark.soak(seconds=60)
 def test_a_night_is_no_work_time_for_many(world: World) -> None:
     limit = 40
     world.settings(OWN)

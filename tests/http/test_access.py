@@ -43,6 +43,7 @@ def test_the_token_of_an_attempt_acts_for_it(server: Server, lease: str, badge: 
     assert ask("GET", "/tasks/own").document["task"]["status"] == "running"
     assert ask("GET", "/tasks/own/why").status == 200
     assert ask("GET", "/tasks/own/logs").status == 200
+    assert ask("GET", "/tasks/own/transcript").document["task"] == "own"
     added = ask("POST", "/tasks", {"tasks": [{"id": "child", "prompt": "y", "parent": "other"}]})
     assert added.document["tasks"][0]["created"] is True
     child = server.ask("GET", "/tasks/child")
@@ -57,6 +58,7 @@ def test_the_token_of_an_attempt_acts_for_it(server: Server, lease: str, badge: 
         ("GET", "/api/v1/tasks", None),
         ("GET", "/api/v1/tasks/other", None),
         ("GET", "/api/v1/tasks/other/logs", None),
+        ("GET", "/api/v1/tasks/other/transcript", None),
         ("GET", "/api/v1/events", None),
         ("POST", "/api/v1/leases", {"limit": 1}),
         ("POST", "/api/v1/leases/L999/complete", {}),
@@ -92,7 +94,7 @@ def test_after_its_end_it_adds_nothing(server: Server, lease: str, badge: str):
     assert again.document["code"] == "already_done"
     late = server.call("POST", "/api/v1/tasks", {"tasks": [{"prompt": "z"}]}, token=badge)
     assert (late.status, late.code) == (403, "lease_ended")
-    for path in ("/tasks/own", "/tasks/own/why", "/tasks/own/logs"):
+    for path in ("/tasks/own", "/tasks/own/why", "/tasks/own/logs", "/tasks/own/transcript"):
         late = server.call("GET", f"/api/v1{path}", token=badge)
         assert (late.status, late.code) == (403, "lease_ended"), path
     reply = server.call("POST", f"/api/v1/leases/{lease}/token")

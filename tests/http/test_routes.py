@@ -20,6 +20,7 @@ from tests.http.served import Reply, Server, serving
 SAID: dict[str, dict[str, Any]] = {
     "complete": {"lease": "L1"}, "heartbeat": {"lease": "L1"}, "report": {"lease": "L1"},
     "release": {"lease": "L2"}, "worker_show": {"name": "box1"}, "logs": {"task": "t1"},
+    "transcript": {"task": "t1"},
     "retry": {"ids": ["t1"]}, "edit": {"ids": ["t4"]}, "cancel": {"ids": ["t4"]},
     "group_show": {"name": "release"},
 }  # fmt: skip
@@ -42,6 +43,14 @@ def send(server: Server, operation: Operation, arguments: dict[str, Any]) -> Rep
     return server.call(operation.method, f"/api/v1{path}", held | rest)
 
 
+#: What is done is not put back; what was done elsewhere is not checked here.
+NOT_NOW = {"retry": "refused", "check": "elsewhere"}
+
+
+#: It has no repository, and no checks.
+ABSENT = {"diff": "no_work", "check_log": "unknown_check"}
+
+
 def test_every_operation_answers_as_its_document_says(server: Server):
     server.ask("POST", "/tasks", {"tasks": [{"id": f"t{n}", "prompt": "x"} for n in range(1, 5)]})
     server.ask("POST", "/leases", {"limit": 2, "worker": "box1"})
@@ -51,8 +60,11 @@ def test_every_operation_answers_as_its_document_says(server: Server):
     for name in names:
         operation = OPERATIONS[name]
         reply = send(server, operation, dict(operation.example) | SAID.get(name, {}))
-        if name == "retry":  # what is done is not put back
-            assert (reply.status, reply.code) == (409, "refused")
+        if name in NOT_NOW:
+            assert (reply.status, reply.code) == (409, NOT_NOW[name])
+            continue
+        if name in ABSENT:
+            assert (reply.status, reply.code) == (404, ABSENT[name])
             continue
         assert reply.status == 200, (name, reply)
         assert reply.headers["content-type"] == "application/json"

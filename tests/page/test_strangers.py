@@ -48,7 +48,7 @@ def test_a_task_and_its_log_are_text(strange, browsing):
     page = opened(browsing, "/task/evil")
     expect(page.locator("h1")).to_have_text(EVIL)
     expect(page.locator("#says .prompt")).to_contain_text(SHOWN)
-    log = page.locator("#log-text")
+    log = raw_output(page)
     expect(log).to_have_text(f"{EVIL}\n{SHOWN}\n")
     strange.print("evil", 1, "one more line\n")
     expect(log).to_contain_text("one more line")
@@ -61,11 +61,11 @@ def test_a_task_and_its_log_are_text(strange, browsing):
 def test_a_long_log_is_followed_until_somebody_reads(strange, browsing):
     strange.print("evil", 1, "".join(f"line {number}\n" for number in range(400)))
     page = opened(browsing, "/task/evil")
-    log = page.locator("#log-text")
+    log = raw_output(page)
     expect(log).to_contain_text("line 399")
     at_end = "pre => pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 2"
     assert log.evaluate(at_end)
-    page.get_by_label("Follow").uncheck()
+    page.locator("#log-follow").uncheck()
     log.evaluate("pre => { pre.scrollTop = 0; }")
     strange.print("evil", 1, "the very last\n")
     expect(log).to_contain_text("the very last")
@@ -111,3 +111,9 @@ def test_a_long_name_fits_a_phone(house, browser):
     page = opened(browsing, f"/task/{'a' * 60}")
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
     browsing.close()
+
+
+def raw_output(page):
+    """The text as it was printed; the page folds it."""
+    page.locator("#log-open > summary").click()
+    return page.locator("#log-text")

@@ -22,6 +22,7 @@ SETTINGS: Sections = {
     "agents": settings.AgentSettings,
     "pools": settings.PoolSettings,
     "workspaces": settings.WorkspaceSettings,
+    "checks": settings.CheckSettings,
     "notify": settings.NotifyRule,
     "source": settings.SourceRule,
     "server": settings.ServerSettings,

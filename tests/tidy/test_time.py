@@ -19,6 +19,7 @@ ALLOWED = {
     "src/fairlane/executors/runner/calls.py": "stands alone, without our imports",
     "src/fairlane/executors/runner/cgroup.py": "stands alone, without our imports",
     "src/fairlane/executors/runner/files.py": "stands alone, without our imports",
+    "src/fairlane/executors/runner/log.py": "stands alone, without our imports",
     "src/fairlane/executors/runner/tree.py": "stands alone, without our imports",
     "src/fairlane/client/wire.py": "asks whether a kept connection is closed; waits for nothing",
     "src/fairlane/http/guard.py": "waits in the event loop",

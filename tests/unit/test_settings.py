@@ -123,7 +123,9 @@ REFUSED = {
         "notify[0] needs a command or a url",
         "Add command or url.",
     ),
-    "notify on": ('[[notify]]\nurl = "http://x"\non = ["done"]', "'done' is none of parked", ""),
+    "check timeout": ('[checks]\ntimeout = "0s"', "checks.timeout: not longer than 0s", "30s"),
+    "check sandbox": ('[checks]\nsandbox = "x"', "checks.sandbox: not a table: 'x'", "{ key"),
+    "notify on": ('[[notify]]\nurl = "http://x"\non = ["ended"]', "'ended' is none of parked", ""),
     "notify empty": (
         '[[notify]]\nurl = "http://x"\non = []',
         "notify[0].on: an empty list",

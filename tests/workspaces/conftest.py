@@ -21,3 +21,13 @@ def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
 @pytest.fixture
 def hostile(yard: Yard, tmp_path: Path) -> Hostile:
     return Hostile(yard, tmp_path)
+
+
+@pytest.fixture(params=["worktree", "pool", "clone"])
+def any_yard(yard: Yard, request: pytest.FixtureRequest) -> Yard:
+    """A yard in each of the modes in which tasks have a branch."""
+    if request.param == "pool":
+        yard.change(workspaces=("desk",))
+    elif request.param == "clone":
+        yard.workspaces(mode="clone")
+    return yard

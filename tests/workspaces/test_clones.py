@@ -58,7 +58,7 @@ def test_commits_and_the_rest_reach_the_repository(clones: Yard) -> None:
     assert clones.files("fairlane/t1") == ["first", "rest", "src/code"]
     assert git(place.path, "status", "--porcelain", "--branch") == "## fairlane/t1"
     assert git(place.path, "rev-parse", "HEAD") == git(clones.repo, "rev-parse", "fairlane/t1")
-    assert git(clones.repo, "for-each-ref", "refs/fairlane") == ""
+    assert git(clones.repo, "for-each-ref", "refs/fairlane/fetched") == ""
     assert git(clones.repo, "fsck") == ""
 
 
@@ -148,16 +148,18 @@ def test_what_is_in_the_way_stays(clones: Yard) -> None:
     assert (place.path / "t1").exists()
 
 
-def test_the_command_for_pull_requests_sees_the_fetched_branch(clones: Yard) -> None:
-    task = Task("t1", merge="pr")
+def test_the_command_for_pull_requests_sees_the_fetched_branch(
+    clones: Yard, tmp_path: Path
+) -> None:
+    task, remote, told = Task("t1", merge="pr"), tmp_path / "remote.git", tmp_path / "told"
+    git(clones.repo, "clone", "-q", "--bare", ".", str(remote))
+    git(clones.repo, "remote", "add", "origin", str(remote))
     place = clones.work(task)
     git(place.path, "config", "core.fsmonitor", "/bin/false")
-    git(clones.repo, "remote", "add", "origin", "https://example.org/web.git")
-    script = "(pwd; git symbolic-ref --short HEAD; git remote get-url origin; git status -s) > told"
-    clones.change(pr=("sh", "-c", script))
+    script = "(pwd; git symbolic-ref --short HEAD; git remote get-url origin; git status -s)"
+    clones.change(pr=("sh", "-c", f"{script} > {told}"))
     assert clones.finish(task) == ""
-    told = (place.path / "told").read_text().splitlines()
-    assert told == [str(place.path), "fairlane/t1", "https://example.org/web.git", "?? told"]
+    assert told.read_text().splitlines() == [str(clones.repo), "fairlane/t1", str(remote)]
 
 
 def test_a_shallow_repository_is_cloned_too(clones: Yard, tmp_path: Path) -> None:

@@ -184,34 +184,6 @@ def test_a_deleted_worktree_of_somebody_else_does_not_matter(yard: Yard, tmp_pat
     assert yard.log("main") == ["t1", "first"]
 
 
-def test_the_command_for_pull_requests_runs_in_the_worktree(yard: Yard) -> None:
-    task = Task("t1", merge="pr")
-    place = yard.work(task)
-    assert yard.finish(task) == "project web has no command for pull requests"
-    yard.change(pr=("sh", "-c", "pwd > told; git rev-parse --abbrev-ref HEAD >> told"))
-    assert yard.finish(task) == ""
-    assert (place.path / "told").read_text().split() == [str(place.path), "fairlane/t1"]
-    assert yard.log("fairlane/t1") == ["t1", "first"]  # committed before it was offered
-    assert yard.log("main") == ["first"]
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        (("sh", "-c", "echo no remote >&2; exit 3"), "sh: no remote"),
-        (("sh", "-c", "exit 3"), "sh: failed"),
-        (("no-such-program",), "no-such-program: "),
-    ],
-)
-def test_a_pull_request_that_fails_is_told(
-    yard: Yard, command: tuple[str, ...], words: str
-) -> None:
-    task = Task("t1", merge="pr")
-    yard.work(task)
-    yard.change(pr=command)
-    assert yard.finish(task).startswith(words)
-
-
 def test_a_repository_that_is_gone_at_the_end_is_told(yard: Yard) -> None:
     yard.work("t1")
     yard.repo.rename(yard.repo.parent / "moved")

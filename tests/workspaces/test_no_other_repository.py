@@ -146,7 +146,7 @@ def test_what_is_not_its_worktree_is_left_alone(
     if change in (a_record_that_is_a_link, the_index_of_another_repository):
         assert f"{own(hostile)}" in problem
         assert "is a link" in problem
-        assert "`fairlane retry TASK`" in problem
+        assert "`fairlane retry t1`" in problem
     else:
         assert str(path) in problem
         assert "`fairlane workspaces`" in problem

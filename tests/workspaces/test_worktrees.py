@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.model.errors import Refused
+from fairlane.model.errors import FairlaneError, Refused
 from fairlane.model.project import Project
 from fairlane.model.task import Task
 from tests.workspaces.yard import Yard, commit, git, look, make_repository
@@ -243,3 +243,27 @@ def test_variables_of_git_lead_nowhere_else(
     assert yard.finish("t1") == ""
     assert yard.log("fairlane/t1") == ["t1", "first"]
     assert git(other, "branch", "--format=%(refname:short)") == "main"
+
+
+def test_an_error_of_git_is_told_without_advice(yard: Yard, tmp_path: Path) -> None:
+    git(yard.repo, "worktree", "add", "-q", "-b", "fairlane/t1", str(tmp_path / "taken"))
+    with pytest.raises(Refused, match=r"^git worktree add in [^:]*: fatal: 'fairlane/t1' is "):
+        yard.prepare("t1")
+
+
+def test_what_a_hook_prints_is_told_whole(yard: Yard) -> None:
+    hook = yard.repo / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    script = "echo npm is missing\nprintf '\\033[31mInstall it\\n'\necho done\nexit 1\n"
+    hook.write_text(f"#!/bin/sh\nexec >&2\n{script}")
+    hook.chmod(0o755)
+    yard.change(hooks="repo")
+    with pytest.raises(FairlaneError) as caught:
+        yard.prepare("t1")
+    assert caught.value.message.endswith("npm is missing | \\x1b[31mInstall it | done")
+    hook.write_text("#!/bin/sh\nseq 100000 >&2\nexit 1\n")
+    with pytest.raises(FairlaneError) as caught:
+        yard.prepare("t2")
+    assert caught.value.message.endswith("| 99999 | 100000")
+    assert ": … " in caught.value.message
+    assert len(caught.value.message) < 2500

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fairlane import workspaces
+from fairlane.model.errors import FairlaneError
 from fairlane.model.project import Project
 from fairlane.model.task import Status, Task
 from fairlane.settings import Settings, WorkspaceSettings
-from fairlane.workspaces import Leftover, Place
+from fairlane.workspaces import Leftover, Place, WorkRecord
 
 
 def git(folder: Path, *words: str) -> str:
@@ -81,11 +83,36 @@ class Yard:
         """Another project."""
         self.project = replace(self.project, **values)
 
-    def prepare(self, task: Task | str, workspace: str | None = None) -> Place:
-        return workspaces.prepare(self.home, self.settings, self.project, _task(task), workspace)
+    def prepare(
+        self,
+        task: Task | str,
+        workspace: str | None = None,
+        starts: Sequence[tuple[str, str]] = (),
+        sandboxed: bool = False,
+    ) -> Place:
+        return workspaces.prepare(
+            self.home, self.settings, self.project, _task(task), workspace, sandboxed, starts
+        )
 
     def finish(self, task: Task | str, workspace: str | None = None) -> str:
-        return workspaces.finish(self.home, self.settings, self.project, _task(task), workspace)
+        """Keep the work of a success, then deliver it; the problem, if there is one."""
+        whose = (self.home, self.settings, self.project, _task(task), workspace, False)
+        try:
+            work = workspaces.keep_work(*whose, attempt=1, success=True)
+        except FairlaneError as error:
+            return error.in_full(_task(task).id)
+        return "" if work is None else workspaces.problem_of(workspaces.deliver(*whose, work))
+
+    def keep(
+        self, task: Task | str, workspace: str | None = None, attempt: int = 1, success: bool = True
+    ) -> WorkRecord:
+        """The end of an attempt, without a merge."""
+        record = workspaces.keep_work(
+            self.home, self.settings, self.project, _task(task), workspace,
+            attempt=attempt, success=success,
+        )  # fmt: skip
+        assert record is not None
+        return record
 
     def work(self, task: Task | str, *lines: str, workspace: str | None = None) -> Place:
         """An attempt that writes a file and leaves it uncommitted."""

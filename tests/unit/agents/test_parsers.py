@@ -134,6 +134,8 @@ def test_gemini_errors(error, message, outcome, wait, resets_at, pause):
 
 def test_gemini_exit_codes():
     assert read("gemini", [], 41)[0].pause == "not logged in"
+    told = read("gemini", [], 41, stderr="Warning: no colours\nInvalid auth method selected.\n")[0]
+    assert told.detail == "exit 41: Invalid auth method selected."
     verdict, _ = read("gemini", [], 55, stderr="no")
     assert verdict.outcome is Outcome.LAUNCH_FAILED
     assert verdict.detail == "exit 55: no (the folder is not trusted)"

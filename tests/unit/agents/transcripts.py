@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlane.agents.contract import Verdict, shipped
 from fairlane.agents.parsers import parser_for
+from fairlane.agents.transcript import Entry, Place, Transcript
 from fairlane.model.instant import Instant, parse_instant
 
 if TYPE_CHECKING:
@@ -34,6 +35,39 @@ def read(
     parser = parser_for(shipped()[agent], baseline)
     seen = [each for line in told for each in parser.line(line)]
     return parser.verdict(exit_code, signal, stderr, now), seen
+
+
+class Line(NamedTuple):
+    """A line of a log, with its place."""
+
+    start: int
+    end: int
+    text: str
+    whole: bool = True
+
+
+def placed(told: list[str], start: int = 0) -> list[Line]:
+    """Lines as they stand in a log, from a byte on."""
+    found, at = [], 0
+    for line in told:
+        end = at + len(line.encode("utf-8", "surrogatepass")) + 1
+        found.append(Line(at, end, line))
+        at = end
+    return [line for line in found if line.start >= start]
+
+
+def entries(agent: str, told: list[str], baseline: Tokens | None = None) -> list[Entry]:
+    """The transcript of these lines, which nothing follows."""
+    transcript = Transcript(parser_for(shipped()[agent], baseline), Place())
+    given = [*transcript.read(placed(told)), *transcript.rest()]
+    assert [each.number for each in given] == list(range(1, len(given) + 1))
+    return [each.entry for each in given]
+
+
+def brief(found: list[Entry]) -> list[tuple[str, ...]]:
+    """Kind and words of each entry."""
+    return [(each.kind, each.tool, each.argument) if each.tool else (each.kind, each.text)
+            for each in found]  # fmt: skip
 
 
 def init(**more: Any) -> dict[str, Any]:

@@ -15,12 +15,14 @@ from fairlane.app import actor_name, open_context, shared_queue
 from fairlane.app.event_hub import LAG_MAX, Listener
 from fairlane.app.shared_queue import SharedQueue
 from fairlane.clock import SystemClock, Waitable
+from fairlane.engine.context import Context
 from fairlane.executors import executor_named
 from fairlane.executors.base import Ended, Handle
 from fairlane.model.documents.tasks import EventDocument
 from fairlane.model.errors import Invalid, NotFound
 from fairlane.service import queue as queue_operations
 from fairlane.service import tasks
+from fairlane.service.operations import call
 from fairlane.service.reports import listing
 from tests.waiting import LIMIT_SECONDS, until
 
@@ -68,6 +70,30 @@ def test_many_workers_at_once_share_the_work_and_the_commits(tmp_path: Path) -> 
     with sqlite3.connect(tmp_path / "fairlane.db") as held:
         (decisions,) = held.execute("SELECT count(*) FROM decisions").fetchone()
     assert decisions < 40
+
+
+def test_slow_diffs_delay_no_other_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path, 1)
+    begun, may_end = threading.Semaphore(0), threading.Event()
+
+    def answer(context: Context, name: str, **values: Any) -> Any:
+        if name != "diff":
+            return call.answer(context, name, **values)
+        begun.release()
+        assert may_end.wait(LIMIT_SECONDS)
+        return {"task": values["task"]}
+
+    monkeypatch.setattr(shared_queue, "answer", answer)
+
+    async def story(queue: SharedQueue) -> list[dict[str, str]]:
+        diffs = [asyncio.ensure_future(queue.ask("diff", {"task": "t1"})) for _ in range(5)]
+        assert await asyncio.to_thread(begun.acquire, timeout=LIMIT_SECONDS)
+        listed = await asyncio.wait_for(queue.ask("list"), LIMIT_SECONDS)
+        assert [row["id"] for row in listed["tasks"]] == ["t1"]
+        may_end.set()
+        return list(await asyncio.gather(*diffs))
+
+    assert with_queue(tmp_path, story) == [{"task": "t1"}] * 5
 
 
 def test_one_that_fails_is_undone_alone(tmp_path: Path) -> None:

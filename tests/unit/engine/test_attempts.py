@@ -133,8 +133,8 @@ def test_a_bad_end_is_parked_with_its_reason_and_the_others_are_taken_in(
     leases = ids(office, {"id": "a"}, {"id": "b"}, {"id": "c"})
     real, store = end_attempt.end_attempt, office.context.store
 
-    def strict(changes, books, task, attempt, happening, report, park):
-        after = real(changes, books, task, attempt, happening, report, park)
+    def strict(changes, books, task, attempt, happening, report, **more):
+        after = real(changes, books, task, attempt, happening, report, **more)
         if task.id == "b" and happening is Happening.SUCCEEDED:
             raise OverflowError("too much")  # after it has written: that is undone
         return after

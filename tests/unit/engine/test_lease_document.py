@@ -11,10 +11,12 @@ from fairlane.engine.end_attempt import Ending, Report
 from fairlane.engine.snapshot import Asker
 from fairlane.model.documents.tasks import LeaseDocument, LocalLeaseDocument
 from fairlane.model.event import Happening
+from fairlane.model.record import changed
 from fairlane.model.task import Task
-from fairlane.service import projects, pull
+from fairlane.service import projects, pull, tasks
 from fairlane.settings import host_name
 from fairlane.store.base import Placed
+from tests.sessions import claude_keeps, codex_keeps
 from tests.unit.contexts import TestContext
 
 HERE = Asker("box", None, "process", host_name())
@@ -79,7 +81,15 @@ def test_a_fresh_retry_gets_the_last_error(quick):
     assert again["session"] is None
 
 
-def test_a_retry_resumes_the_session_where_the_agent_can(quick):
+@pytest.fixture
+def claude(tmp_path, monkeypatch):
+    """Where Claude keeps its sessions."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    return tmp_path / "claude"
+
+
+def test_a_retry_resumes_the_session_where_the_agent_can(quick, claude, tmp_path):
+    claude_keeps(claude, "S1", tmp_path / "work" / "a")
     quick.add({"id": "a", "prompt": "Mend it", "agent": "claude"})
     fail(quick, here(quick)["lease"], "S1", (10, 2, 0, 0))
     fail(quick, here(quick)["lease"], "S1", (5, 1, 0, 0))
@@ -88,6 +98,59 @@ def test_a_retry_resumes_the_session_where_the_agent_can(quick):
     assert "Mend it" not in again["prompt"]
     assert again["subject"] == "Mend it", "the commit of what it leaves is about the task"
     assert "S1" in again["argv"]
+
+
+def test_a_session_that_is_kept_elsewhere_is_resumed_by_its_file(quick, claude, tmp_path):
+    file = claude_keeps(claude, "S1", tmp_path / "elsewhere")
+    quick.add({"id": "a", "prompt": "Mend it", "agent": "claude"})
+    fail(quick, here(quick)["lease"], "S1")
+    again = here(quick)
+    assert again["session"] == "S1"
+    assert again["argv"][-2:] == ["--resume", str(file)]
+
+
+def test_a_session_that_is_gone_starts_anew_with_what_was_done_so_far(quick, claude):
+    quick.add({"id": "a", "prompt": "Mend it", "agent": "claude"})
+    files = [{"path": "login.py", "added": 3, "removed": 1, "change": "M", "binary": False}]
+    work = {"branch": "fairlane/a", "files": files, "more": 2}
+    report = Report(detail="the tests are red", result={"answer": "Half of it is done."})
+    ending = Ending(Happening.FAILED, report, "S1", work=work)
+    attempts.finish(quick.context, {here(quick)["lease"]: ending})
+    again = here(quick)
+    assert (again["session"], again["baseline"]) == (None, None)
+    assert "--resume" not in again["argv"]
+    assert again["prompt"].startswith("Mend it\n\nAn earlier attempt at this was made on branch")
+    assert (
+        "> Changed: login.py (+3 -1), and 2 more\n> It said:\n> Half of it is done."
+        in (again["prompt"])
+    )
+    assert "the tests are red" in again["prompt"]
+
+
+def test_a_session_of_another_machine_is_not_resumed(quick, claude, tmp_path):
+    claude_keeps(claude, "S1", tmp_path / "work" / "a")
+    quick.add({"id": "a", "prompt": "Mend it", "agent": "claude"})
+    (first,) = attempts.lease(quick.context, changed(HERE, host="elsewhere")).documents
+    fail(quick, first["lease"], "S1")
+    assert here(quick)["session"] is None
+
+
+def test_a_session_of_another_program_is_not_resumed(quick, claude, tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    codex_keeps(tmp_path / "codex", "S1")
+    quick.add({"id": "a", "prompt": "Mend it", "agent": "claude"})
+    fail(quick, here(quick)["lease"], "S1")
+    tasks.edit(quick.context, ["a"], {"agent": "codex"})
+    again = here(quick)
+    assert (again["agent"], again["session"]) == ("codex", None)
+
+
+def test_a_holder_outside_gets_the_session_as_it_was_reported(quick, claude):
+    quick.add({"id": "a", "prompt": "Mend it", "agent": "claude"})
+    (first,) = pull.lease(quick.context)["leases"]
+    fail(quick, first["lease"], "S1")
+    (again,) = pull.lease(quick.context)["leases"]
+    assert again["session"] == "S1"
 
 
 def test_a_template_is_filled(quick, tmp_path):

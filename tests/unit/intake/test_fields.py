@@ -52,6 +52,12 @@ REFUSED = {
     "vars list": ({"vars": ["a"]}, "vars: not a table of names", ""),
     "env name": ({"env": {"A=B": "x"}}, "env: not the name of a variable: 'A=B'", ""),
     "meta": ({"meta": {"a": {1, 2}}}, "meta: not JSON", ""),
+    "check names": (
+        {"checks": [{"name": "n", "argv": ["a"]}, {"name": "n", "argv": ["b"]}]},
+        "checks: 'n' appears twice",
+        "Take one out.",
+    ),
+    "same check": ({"checks": [["a"], ["b"], ["a"]]}, "checks: 'a' appears twice", ""),
 }
 
 
@@ -90,6 +96,13 @@ def test_values_are_typed():
     assert read["vars"] == {"n": "3"}
     assert read["command"] == ("make", "")
     assert "group" not in read
+
+
+def test_checks_that_begin_alike_get_names_of_their_own():
+    rows = [["npm", "run", "a"], ["npm", "run", "b"], {"name": "npm run (2)", "argv": ["c"]}]
+    read = fields.read({"checks": rows})["checks"]
+    assert [one.name for one in read] == ["npm run", "npm run (3)", "npm run (2)"]
+    assert [one.argv[-1] for one in read] == ["a", "b", "c"]
 
 
 def test_a_new_task_is_the_plain_task():

@@ -41,22 +41,22 @@ def test_cycles_are_named_with_all_that_waits_for_them():
 
 
 def test_a_long_cycle_is_told_in_few_words():
-    around = [f"t{at}" for at in range(100_000)]
+    around = [f"t{at}" for at in range(20_000)]
     kin = {
         name: {"needs": (after,)} for name, after in zip(around, [*around[1:], "t0"], strict=True)
     }
     reasons = misfits(kin, ())
     assert reasons.keys() == set(around)
     assert len(cycle_error(around).message) < 150
-    assert reasons["t7"].endswith("→ t9 → (99,990 more) → t0")
+    assert reasons["t7"].endswith("→ t9 → (19,990 more) → t0")
 
 
 def test_many_orphans_take_one_pass():
-    """In a time that grows with the square this would take hours."""
-    kin = {f"o{at}": {"parent": f"gone{at}"} for at in range(30_000)}
-    kin |= {f"c{at}": {"parent": f"o{at % 30_000}"} for at in range(30_000)}
-    kin |= {f"g{at}": {"parent": f"g{at - 1}"} if at else {} for at in range(40_000)}
-    assert len(misfits(kin, ())) == 60_000
+    """In a time that grows with the square this would take minutes."""
+    kin = {f"o{at}": {"parent": f"gone{at}"} for at in range(10_000)}
+    kin |= {f"c{at}": {"parent": f"o{at % 10_000}"} for at in range(10_000)}
+    kin |= {f"g{at}": {"parent": f"g{at - 1}"} if at else {} for at in range(20_000)}
+    assert len(misfits(kin, ())) == 20_000
 
 
 NAMES = "abcdefg"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fairlane.lifecycle.transitions import TRANSITIONS, IllegalTransition, Stop, request_stop
 from fairlane.model.event import Happening
 from fairlane.model.instant import HOUR, SECOND
-from fairlane.model.task import FAILURES, Lease, Status, Task
+from fairlane.model.task import FAILURES, Lease, Outcome, Status, Task
 from tests.unit.lifecycle.story import Told, told
 
 PRESETS = ("balanced", "depth-first", "serial-lanes", "batch-dispatch", "fail-closed")
@@ -23,7 +23,7 @@ def check(t: Told, most: int) -> None:
         assert task.reason
     elif task.reason:  # a queued task that has failed says what went wrong
         assert task.status is Status.QUEUED
-        assert task.failures
+        assert task.failures or task.check_rounds
     assert task.failures <= most + task.half_opened
     assert task.launch_failures <= task.failures
     assert not task.stop_requested or task.status.in_flight
@@ -40,9 +40,14 @@ def check_step(t: Told, before: Task, happening: Happening) -> None:
     task, ended = t.task, t.last
     assert ended.freed == (before.status.in_flight and not task.status.in_flight)
     assert task.attempts - before.attempts == (happening is Happening.LEASED)
-    if ended.outcome in FAILURES:
+    failed = ended.outcome in FAILURES
+    if ended.outcome is Outcome.CHECK_FAILED:
+        failed = task.failures > before.failures
+        assert failed or task.check_rounds == before.check_rounds + 1 <= t.policy.checks.rounds
+        assert not failed or task.check_rounds == 0
+    if failed:
         assert task.failures == before.failures + 1
-    if ended.freed and task.status is Status.QUEUED and ended.outcome not in FAILURES:
+    if ended.freed and task.status is Status.QUEUED and not failed:
         assert (task.failures, task.entry.ready_since) == (
             before.failures,
             before.entry.ready_since,
@@ -53,7 +58,8 @@ def tell(t: Told, happening: Happening) -> None:
     if happening is Happening.LEASED:
         t.leased()
     else:
-        t.happens(happening, detail="x", lease=Lease("l", t.fence))
+        resumes = t.task.attempts % 3 > 0
+        t.happens(happening, detail="x", lease=Lease("l", t.fence), resumes=resumes)
 
 
 @given(st.sampled_from(PRESETS), st.none() | st.integers(1, 4), st.data())

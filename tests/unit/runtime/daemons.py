@@ -118,4 +118,5 @@ class World:
             ]
 
     def _script(self, orders: Orders) -> Script:
-        return self.scripts.get(orders.folder.parent.name, Script())
+        task, run = orders.folder.parent.name, orders.folder.name
+        return self.scripts.get(f"{task}/{run}") or self.scripts.get(task, Script())

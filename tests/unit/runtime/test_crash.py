@@ -14,7 +14,18 @@ from fairlane.runtime import launch
 from fairlane.testing.fake_executor import FakeExecutor, Script
 from tests.unit.runtime.daemons import FAILS, World
 
-PORT = ("lease", "blocked", "start", "renew", "stops", "progress", "finish", "open_here", "present")
+PORT = (
+    "lease",
+    "blocked",
+    "start",
+    "renew",
+    "stops",
+    "progress",
+    "finish",
+    "open_here",
+    "present",
+    "checked",
+)
 EXECUTOR = ("launch", "poll", "watch", "adopt", "revoke", "clean_up", "output")
 LINES = (
     (2.0, '{"type":"usage","tokens":{"input":7,"output":3}}\n'),
@@ -23,8 +34,8 @@ LINES = (
 
 ENDS = {"a": "done", "b": "done", "long": "done", "bad": "parked"}
 
-#: So that no test takes long.
-PARTS = 5
+#: The quick test dies at one of so many calls, the slow one at each.
+STRIDE = 7
 #: Of a second daemon: to recover, and to plan once.
 RECOVERY_CALLS = 30
 
@@ -71,7 +82,7 @@ def story(world: World, deaths: int = 1) -> None:
     world.scripts |= {"bad": FAILS, "long": Script(seconds=6.0, prints=LINES)}
     world.add("a", "bad")
     world.add("long", command=[], prompt="go", agent="demo")
-    world.add("b", needs=["a"])
+    world.add("b", needs=["a"], checks=[["make", "test"], ["make", "lint"]])
 
 
 def live_until_death(world: World, monkeypatch: pytest.MonkeyPatch, death: Death) -> None:
@@ -104,14 +115,14 @@ def calls_of_a_whole_life(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list
     return death.calls
 
 
-@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("stride", [STRIDE, pytest.param(1, marks=pytest.mark.slow)])
 def test_whatever_call_it_dies_at_nothing_is_lost_and_nothing_runs_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: bool, part: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: bool, stride: int
 ) -> None:
     calls = calls_of_a_whole_life(tmp_path / "whole", monkeypatch)
     assert set(PORT) - {"stops"} <= set(calls)
-    for at in range(1 + part, len(calls) + 1, PARTS):
+    for at in range(1 + stride // 2 * done, len(calls) + 1, stride):
         home = tmp_path / f"{at}"
         home.mkdir()
         world, death = World(home), Death(at, done)
@@ -127,7 +138,7 @@ def nothing_ran_twice(world: World, where: str) -> None:
     launched = [orders.folder for orders in world.host.launched]
     assert len(set(launched)) == len(launched), where
     tasks = Counter(folder.parent.name for folder in launched)
-    assert (tasks["a"], tasks["b"], tasks["long"]) == (1, 1, 1), where
+    assert (tasks["a"], tasks["b"], tasks["long"]) == (1, 3, 1), where  # b with two checks
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from fairlane.engine.snapshot import Asker
 from fairlane.executors.base import Exit, Gone, Orders
 from fairlane.model.errors import FairlaneError, TryLater
 from fairlane.notify.send import Sent
-from fairlane.runtime import supervisor
+from fairlane.runtime import ending, settle
 from fairlane.runtime.launch import Host
 from fairlane.runtime.lock import holder
 from fairlane.runtime.watch import RunningAttempt
@@ -291,14 +291,14 @@ def test_a_bug_in_a_later_turn_is_said_once_and_the_loop_goes_on(world: World) -
 def test_an_end_that_cannot_be_read_is_parked_and_the_rest_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = supervisor.ending_of
+    real = ending.ending_of
 
     def broken(host: Host, running: RunningAttempt) -> Ending:
         if running.task == "a":
             raise ValueError("odd")
         return real(host, running)
 
-    monkeypatch.setattr(supervisor, "ending_of", broken)
+    monkeypatch.setattr(settle, "ending_of", broken)
     world.add("a", "b")
     world.run()
     assert world.statuses() == {"a": "parked", "b": "done"}

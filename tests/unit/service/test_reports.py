@@ -131,6 +131,7 @@ def test_what_happened_while_nobody_looked(office):
         "seconds": 600.0,
         "tokens": 500,
         "usd": 0.25,
+        "answer": None,
     }
     assert (told["tokens"], told["usd"]) == (500, 0.25)
     assert told["parked"]["tasks"][0]["reason"] == "failed: exit 3 (attempt 1 of 1)"
