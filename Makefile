@@ -16,7 +16,7 @@ run: .venv/.installed ## the demo: forty tasks, three projects, no account, abou
 
 test: .venv/.installed ## every test but the soak
 	@tests/prepare
-	HYPOTHESIS_PROFILE=ci $(PYTEST) -n 2 --dist worksteal -m "not soak"
+	HYPOTHESIS_PROFILE=ci $(PYTEST) -rs -n 3 --dist worksteal -m "not soak"
 
 check: lint types imports fast ## format, lint, types, imports, fast tests
 

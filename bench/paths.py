@@ -15,6 +15,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -65,7 +66,8 @@ class Trace:
         if code.co_qualname in self._inside:
             depth += 1 if event == "call" else -1
             self._depth.value = depth
-        counts = self.on and (depth or not self._inside) and code.co_name != "<module>"
+        is_function = code.co_flags & CO_OPTIMIZED  # the bodies of modules and classes are not
+        counts = self.on and (depth or not self._inside) and is_function
         if event == "call" and counts:
             self.passed.add((code.co_filename.removeprefix(OURS), code.co_qualname))
 
