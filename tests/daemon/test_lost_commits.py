@@ -35,7 +35,7 @@ def test_a_log_that_is_removed_under_a_daemon(world: World) -> None:
 
 
 def test_a_store_that_is_older_than_its_run_folders(world: World) -> None:
-    world.add({"id": "t", "command": ["true"]}, {"id": "u", "command": ["true"]})
+    world.add({"id": "t", "command": ["true"]}, {"id": "u", "command": ["true"], "needs": ["t"]})
     store = world.home / "fairlane.db"
     shutil.copy(store, world.home / "earlier")
     world.run()
