@@ -20,8 +20,8 @@ from fairlane.planner import readiness
 from fairlane.policy.policy import Policy
 from fairlane.store.base import Placed, Reading, Writing
 
-#: What keeps a new task out of its lane, if anything does.
-_WAITS = ("needs", "parent", "artifacts_missing", "not_before", "source_hold")
+#: Fields that can keep a new task out of its lane.
+_WAITS = frozenset({"needs", "parent", "artifacts_missing", "not_before", "source_hold"})
 
 
 @dataclass(slots=True)
@@ -137,9 +137,9 @@ def _follow(values: TaskValues, router: Router, policy: Policy, by_source: bool)
 
     Whether its branch can be is checked, but not for a source: nobody is there to correct it.
     """
-    if not by_source:
+    if not by_source and (values["merge"] != "keep" or "base" in values):
         router.check_branch(values)
-    project = router.project(values["project"])
+    project = router.projects[values["project"]]  # `complete` found it
     values.setdefault("carry", project.carry or policy.carry)
     values.setdefault("context", project.context or policy.context)
 
@@ -175,10 +175,7 @@ def _placed(
     since = values["created_at"] = min(values.get("created_at", now), now)
     if values.get("status") is Status.PARKED:
         return Placed(fields.new_task(values | {"parked_at": now}))
-    for wait in _WAITS:
-        if values.get(wait):
-            break
-    else:
+    if _WAITS.isdisjoint(values):
         values["ready_since"] = since
         return Placed(fields.new_task(values))
     task = fields.new_task(values)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from fairlane.model.values import Values
     from fairlane.service.attempt_rights import Children
 
+RECORDS_MANY = 1_000
 #: Fields that are what a task is; another one is another task.
 FIXED = ("id", "parent", "needs")
 
@@ -70,11 +72,24 @@ def add(
 
         return add_recipe(context, recipe, tasks, fill, again=again, force=force, dry_run=dry_run)
     records = tasks if isinstance(tasks, Records) else Records.of(list(tasks))
-    with suppress(RollBack), context.store.write() as tx:
+    with _collector_paused(len(records.rows)), suppress(RollBack), context.store.write() as tx:
         intake = Intake(context, tx, force)
         document = intake.enter(intake.submit(records, fill, chain), again)
         conclude(document, dry_run)
     return document
+
+
+@contextmanager
+def _collector_paused(records: int) -> Iterator[None]:
+    """Many objects that all live to the end of the call: looking for garbage finds none."""
+    paused = records >= RECORDS_MANY and gc.isenabled()
+    if paused:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if paused:
+            gc.enable()
 
 
 def router_for(context: Context, reading: Reading, force: bool = False) -> Router:
