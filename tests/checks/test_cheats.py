@@ -185,7 +185,7 @@ def test_nor_does_it_help_to_kill_its_runner(world: World, coders: Coders, recor
     count = f"echo x >> {world.home}/starts; starts=$(wc -l < {world.home}/starts)"
     coders.add("a", ("never", f"{count}; {again}; sleep 1; exit 4"), session="fresh")
     world.run()
-    assert world.attempts("a")[0].outcome == "environment"
+    assert world.attempts("a")[0].outcome == "failed"
     assert "its runner was killed 3 times" in world.attempts("a")[0].detail
     assert world.statuses() == {"a": "parked"}
 

@@ -99,6 +99,17 @@ def test_with_passing_results_it_is_done(server: Server) -> None:
     assert (code, answer["error"]["code"]) == (1, "elsewhere")
 
 
+def test_the_token_of_an_attempt_says_nothing_of_its_checks(server: Server) -> None:
+    """An agent has it; the holder gave it away."""
+    lease = leased(server)["lease"]
+    badge = server.ask("POST", f"/leases/{lease}/token")["token"]
+    path, body = f"/api/v1/leases/{lease}/complete", {"checks": PASSED}
+    reply = server.call("POST", path, body, token=badge)
+    assert (reply.status, reply.code) == (409, "checks_missing")
+    assert "an attempt's token sends do not count" in reply.document["error"]["hint"]
+    assert complete(server, lease, checks=PASSED)[0] == 200
+
+
 def test_with_a_failing_one_it_is_not(server: Server) -> None:
     lease = leased(server)["lease"]
     server.ask("POST", f"/leases/{lease}/report", {"session": "s1"})

@@ -70,6 +70,19 @@ def test_a_line_for_a_shell_is_read_as_words() -> None:
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        ["bash", "-lc", "make test"],
+        ["sh", "-ec", "make test"],
+        ["env", "CI=1", "sh", "-c", "make test"],
+        ["timeout", "60", "bash", "-c", "sh -c 'make test'"],
+    ],
+)
+def test_so_is_one_behind_other_programs(command: list[str]) -> None:
+    assert marked(None, [command], "Makefile") == ["Makefile"]
+
+
+@pytest.mark.parametrize(
     ("glob", "hits", "misses"),
     [
         ("*.sql", ["a.sql", "db/b.SQL"], ["a.sql.txt"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -155,13 +156,93 @@ def test_an_ignored_file_that_a_check_reads_is_marked(yard: Yard, where: str) ->
     assert "t1" not in yard.files("main")
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_new_rule_hides_no_folder(yard: Yard, nested: bool) -> None:
+    """Also not one that is a repository: git does not name its files."""
+    place = yard.work(MERGE)
+    (place.path / ".gitignore").write_text("conf/\n")
+    (place.path / "conf").mkdir()
+    (place.path / "conf" / "a.mk").write_text("CHECK = true\n")
+    if nested:
+        git(place.path / "conf", "init", "-q")
+    assert yard.keep(MERGE)["protected"] == ["conf/a.mk"]
+    yard.finish(MERGE)
+    assert "t1" not in yard.files("main")
+
+
+def test_an_exception_that_is_taken_back_hides_nothing(yard: Yard) -> None:
+    rules = "*\n!.gitignore\n!Makefile\n!GNUmakefile\n!t1\n"
+    (yard.repo / ".gitignore").write_text(rules)
+    commit(yard.repo, "rules")
+    place = yard.work(MERGE)
+    (place.path / ".gitignore").write_text(rules.replace("!GNUmakefile\n", ""))
+    (place.path / "GNUmakefile").write_text("test:\n\ttrue\n")
+    assert yard.keep(MERGE)["protected"] == ["GNUmakefile"]
+
+
+@pytest.mark.parametrize("where", [".gitattributes", "info"])
+def test_a_conversion_hides_nothing(yard: Yard, where: str) -> None:
+    """To git the file is what it was; to make it has no command any more."""
+    place = yard.work(MERGE)
+    rules = yard.repo / ".git" / "info" / "attributes" if where == "info" else place.path / where
+    rules.write_text("Makefile working-tree-encoding=UTF-7\n")
+    (place.path / "Makefile").write_text("test:+AAoACQ-false\n")
+    work = yard.keep(MERGE)
+    assert "Makefile" not in {row["path"] for row in work["files"]}
+    assert work["protected"] == ["Makefile"]
+    yard.finish(MERGE)
+    assert "t1" not in yard.files("main")
+
+
+def test_line_ends_that_an_agent_changes_are_a_change(yard: Yard) -> None:
+    (yard.repo / ".gitattributes").write_text("* text=auto\n")
+    commit(yard.repo, "rules")
+    place = yard.work(MERGE)
+    (place.path / "Makefile").write_bytes(b"test:\r\n\tfalse\r\n")
+    assert yard.keep(MERGE)["protected"] == ["Makefile"]
+
+
+def test_what_the_repository_converts_is_no_change(yard: Yard) -> None:
+    rules = "*.mk text eol=crlf\nMakefile ident\n*.yml working-tree-encoding=UTF-16LE\n"
+    (yard.repo / ".gitattributes").write_text(rules)
+    (yard.repo / "a.mk").write_bytes(b"A = 1\r\n")
+    (yard.repo / ".drone.yml").write_bytes("a: 1\n".encode("utf-16-le"))
+    (yard.repo / "Makefile").write_text("# $Id$\ntest:\n\ttrue\n")
+    commit(yard.repo, "rules")
+    place = yard.work(MERGE)
+    assert b"\r\n" in (place.path / "a.mk").read_bytes()
+    assert "$Id: " in (place.path / "Makefile").read_text()
+    assert yard.keep(MERGE)["protected"] == []
+    yard.finish(MERGE)
+    assert "t1" in yard.files("main")
+
+
+def test_files_that_an_agent_leaves_out_are_a_change(yard: Yard) -> None:
+    place = yard.work(MERGE)
+    git(place.path, "config", "core.sparseCheckout", "true")
+    git(place.path, "update-index", "--skip-worktree", "Makefile")
+    (place.path / "Makefile").unlink()
+    assert yard.keep(MERGE)["protected"] == ["Makefile"]
+
+
+def test_a_name_that_no_file_can_have_is_named(yard: Yard) -> None:
+    place = yard.work(MERGE)
+    blob = git(place.path, "hash-object", "-w", "t1")
+    row = f"100644 {blob}\t{'A' * 200_000}\n"
+    subprocess.run(
+        ["git", "update-index", "--index-info"], cwd=place.path, input=row.encode(), check=True
+    )
+    git(place.path, "commit", "-qm", "long")
+    assert yard.keep(MERGE).get("problem") == "a commit has a name of over 128 KiB"
+    yard.finish(MERGE)
+    assert "t1" not in yard.files("main")
+
+
 def test_what_the_repository_ignores_is_not(yard: Yard) -> None:
     (yard.repo / ".gitignore").write_text("/config.mk\nnode_modules/\n")
     commit(yard.repo, "rules")
     place = yard.work(MERGE)
-    with (place.path / ".gitignore").open("a") as rules:
-        rules.write("dist/\n")
-    for name in ("config.mk", "node_modules/a/Makefile", "dist/Makefile"):
+    for name in ("config.mk", "node_modules/a/Makefile"):
         (place.path / name).parent.mkdir(parents=True, exist_ok=True)
         (place.path / name).write_text("built\n")
     assert yard.keep(MERGE)["protected"] == []

@@ -276,7 +276,7 @@ def _end(turn: Turn, attempt: Attempt, ending: Ending) -> Finished:
             work=ending.work if ending.work is not None else attempt.work,
         )
         if success and attempt.checks:
-            attempt, ending = checks.judged(attempt, ending)
+            attempt, ending = checks.judged(attempt, ending, turn.by_attempt)
             if checks.outstanding(attempt) and ending.happening is Happening.SUCCEEDED:
                 return _unchecked(turn, attempt, ending)
             if open_ or ending.happening is Happening.SUCCEEDED:

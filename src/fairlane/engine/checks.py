@@ -115,12 +115,13 @@ def outstanding(attempt: Attempt) -> list[str]:
     return [str(row["name"]) for row in attempt.checks if not row.get("passed")]
 
 
-def judged(attempt: Attempt, ending: Ending) -> tuple[Attempt, Ending]:
+def judged(attempt: Attempt, ending: Ending, by_attempt: bool) -> tuple[Attempt, Ending]:
     """A success with the results that came with it; one that failed makes it `check_failed`.
 
     Only a holder outside runs its checks itself; what an agent says of its own counts for nothing.
     """
-    results = ending.report.checks if attempt.executor == "none" else ()
+    is_holder = attempt.executor == "none" and not by_attempt
+    results = ending.report.checks if is_holder else ()
     given = {str(row["name"]): row for row in results}
     rows = tuple(_with_result(row, given.get(str(row["name"]))) for row in attempt.checks)
     attempt = changed(attempt, checks=rows)
@@ -153,7 +154,10 @@ def detail_of(row: Row) -> str:
 def missing(attempt: Attempt) -> Refused:
     """What a holder learns that has not sent the results of its checks."""
     names = ", ".join(outstanding(attempt))
-    hint = "Run them in its workspace, and send them with `complete`: checks with name and exit."
+    hint = (
+        "Whoever leased it runs them in its workspace, and sends them with `complete`: checks with"
+        " name and exit. Those that an attempt's token sends do not count."
+    )
     message = f"{attempt.task} is done when its checks have passed: {names}"
     return Refused(message, hint, code="checks_missing")
 

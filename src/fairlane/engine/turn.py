@@ -38,6 +38,7 @@ class Turn:
 
     def __init__(self, context: Context, tx: Writing, leases: Iterable[str]) -> None:
         self.settings = context.settings
+        self.by_attempt = context.lease is not None  # else by a person, or a program of theirs
         self.policy = context.policy_for_reading(tx)
         self.now = context.now()
         self.changes = TaskChanges(tx, self.policy, self.now, context.actor)

@@ -94,7 +94,7 @@ def _started(host: Host, running: RunningAttempt, success: Ending, number: int) 
     starts = int(str(row.get("starts", 0))) + 1
     if starts > STARTS_MAX:
         detail = f"check {row['name']}: its runner was killed {STARTS_MAX} times"
-        return _ended(success, Happening.ENVIRONMENT, detail)
+        return _ended(success, Happening.FAILED, detail)  # what it runs can have killed it
     now = show_instant(host.clock.now())
     seal = secrets.token_hex(16)
     rows[number] = row = {**row, "started_at": now, "starts": starts, "seal": _digest(seal)}

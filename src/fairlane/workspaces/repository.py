@@ -29,6 +29,7 @@ _RECORD_BYTES_MAX = 1 << 20
 SUBMODULES = "submodules"
 #: In our folder of a repository: where its remotes lead.
 REMOTES = "remotes"
+_SPARSE = "core.sparsecheckout"
 #: What a record says of where a repository is.
 _PLACES = ("path", "own", "common")
 
@@ -96,9 +97,9 @@ def _view(found: _Found, ours: Path, named: Path, hooks: bool) -> Path:
     for place in {found.own, common}:
         plain_files.check(place, _NOT_OPENED)
         plain_files.check_no_pipes(place / "modules")
-    _compare(found, ours, named)
     of_user = config.names_of_user()
     settings = config.settings_of(common, found.own, found.path, hooks, of_user)
+    _compare(found, ours, named, is_sparse=(_SPARSE, "true") in settings)
     view = ours / ("view-with-hooks" if hooks else "view")
     _make_folders(common, "filter.lfs.clean" in of_user)
     with git.locked(ours / "view.lock"):  # another thread may be about to make it
@@ -165,13 +166,20 @@ def _git_folders(folder: Path) -> tuple[Path, Path]:
     return own, common
 
 
-def _compare(found: _Found, ours: Path, named: Path) -> None:
+def was_sparse(repo: git.Checkout) -> bool:
+    """Whether the user leaves files out: git says so now, as when Fairlane saw it first."""
+    known = json.loads(bytes_of(folder_for(repo) / _RECORD, _RECORD_BYTES_MAX))
+    return known.get("sparse", True) and git.configured(repo, _SPARSE) == "true"
+
+
+def _compare(found: _Found, ours: Path, named: Path, is_sparse: bool) -> None:
     """A repository stays what it was when Fairlane saw it first."""
     record = ours / _RECORD
     if not os.path.lexists(record):
         ours.mkdir(mode=0o700, parents=True, exist_ok=True)
         document = {name: str(getattr(found, name)) for name in _PLACES}
-        replace(record, json.dumps(document | {"alternates": sorted(found.alternates)}) + "\n")
+        more = {"alternates": sorted(found.alternates), "sparse": is_sparse}
+        replace(record, json.dumps(document | more) + "\n")
         return
     try:
         known = json.loads(bytes_of(record, _RECORD_BYTES_MAX))

@@ -170,7 +170,7 @@ def test_a_check_whose_runner_was_killed_runs_again_a_few_times(world: World) ->
     world.run()
     first = world.attempts("a")[0]
     assert (first.outcome, first.detail) == (
-        "environment",
+        "failed",
         "check make test: its runner was killed 3 times",
     )
     assert world.statuses() == {"a": "done"}

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import IO, Literal
 
 from fairlane.model.record import dataclass
+from fairlane.workspaces import git
 from fairlane.workspaces.work.reading import Reader
 
 Letter = Literal["A", "M", "D", "R"]
@@ -79,13 +80,13 @@ def links(reader: Reader, commit: str) -> dict[str, str]:
 
 
 def _records(pipe: IO[bytes]) -> Iterator[bytes]:
-    """What git separates by NUL; one that is too long is no path of a file system."""
+    """What git separates by NUL; one that is too long is no path of a file system: refused."""
     rest = b""
     while chunk := pipe.read(_CHUNK):
         *whole, rest = (rest + chunk).split(b"\0")
         yield from whole
         if len(rest) > _RECORD_MAX:
-            return
+            raise git.GitError(f"a commit has a name of over {_RECORD_MAX >> 10} KiB")
 
 
 def _change(record: bytes, records: Iterator[bytes]) -> Change:

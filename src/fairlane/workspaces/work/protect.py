@@ -56,7 +56,6 @@ _FILES_OF: dict[str, tuple[str, ...]] = {
     "deno": ("deno.json*",),
     "pre-commit": (".pre-commit-config.yaml",),
 }
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
 
 
 class Protection:
@@ -125,15 +124,20 @@ def _files_of(word: str) -> tuple[str, ...]:
 
 
 def _words(command: Sequence[str]) -> list[str]:
-    """The words of a command; a line for a shell is split as one would."""
+    """The words of a command, also those of a line for a shell, wherever it stands."""
     words = list(command)
-    if words and posixpath.basename(words[0]) in _SHELLS and "-c" in words:
-        for line in words[words.index("-c") + 1 :]:
-            try:
-                words += shlex.split(line, comments=True)
-            except ValueError:
-                words += line.split()
+    for word in words:  # it grows: a line can hold another one
+        parts = _split(word)
+        if parts != [word]:
+            words += parts
     return words
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return shlex.split(line, comments=True)
+    except ValueError:
+        return line.split()
 
 
 def _plain(name: str) -> str:
