@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -15,7 +14,7 @@ from fairlane.intake import fields
 from fairlane.intake.fields import Records
 from fairlane.intake.queue_depth import measure, positions
 from fairlane.intake.routing import DEFAULT_PROJECT, Router
-from fairlane.intake.submit import Batch, submit
+from fairlane.intake.submit import Batch, collector_paused, submit
 from fairlane.model.errors import Invalid, Refused, did_you_mean
 from fairlane.model.event import Event, Happening
 from fairlane.model.instant import Instant
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from fairlane.model.values import Values
     from fairlane.service.attempt_rights import Children
 
-RECORDS_MANY = 1_000
 #: Fields that are what a task is; another one is another task.
 FIXED = ("id", "parent", "needs")
 
@@ -72,24 +70,11 @@ def add(
 
         return add_recipe(context, recipe, tasks, fill, again=again, force=force, dry_run=dry_run)
     records = tasks if isinstance(tasks, Records) else Records.of(list(tasks))
-    with _collector_paused(len(records.rows)), suppress(RollBack), context.store.write() as tx:
+    with collector_paused(len(records.rows)), suppress(RollBack), context.store.write() as tx:
         intake = Intake(context, tx, force)
         document = intake.enter(intake.submit(records, fill, chain), again)
         conclude(document, dry_run)
     return document
-
-
-@contextmanager
-def _collector_paused(records: int) -> Iterator[None]:
-    """Many objects that all live to the end of the call: looking for garbage finds none."""
-    paused = records >= RECORDS_MANY and gc.isenabled()
-    if paused:
-        gc.disable()
-    try:
-        yield
-    finally:
-        if paused:
-            gc.enable()
 
 
 def router_for(context: Context, reading: Reading, force: bool = False) -> Router:
