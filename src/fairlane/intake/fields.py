@@ -166,7 +166,7 @@ def _named_check(value: object) -> str:
 _CHECK: dict[str, values.Reader[object]] = {
     "name": _named_check,
     "argv": values.program,
-    "timeout": values.length,
+    "timeout": values.positive_duration,
 }
 
 
@@ -198,7 +198,7 @@ READERS: dict[str, values.Reader[object]] = {
     "pool": values.name,
     "labels": values.several(label),
     "estimate_tokens": values.whole(0, TOKENS_MAX),
-    "timeout": values.length,
+    "timeout": values.positive_duration,
     "max_attempts": values.whole(1, 10**6),
     "not_before": values.moment,
     "vars": variables,

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import (
-    DURATION_MAX,
     WRITE_DURATION,
     WRITE_INSTANT,
     Instant,
@@ -340,15 +339,6 @@ def positive_duration(value: object) -> Micros:
     if not length:
         raise wrong("longer than 0s", value, WRITE_DURATION)
     return length
-
-
-def length(value: object) -> Micros:
-    """A length of time longer than nothing, as text or in whole microseconds."""
-    if type(value) is not int:
-        return positive_duration(value)
-    if not 0 < value <= DURATION_MAX:
-        raise wrong("longer than 0s" if value <= 0 else "a duration", value, WRITE_DURATION)
-    return value
 
 
 def moment(value: object) -> Instant:

@@ -31,7 +31,6 @@ ACCEPTED = {
     "some": (values.some_of(("a", "b"), ordered=False), "b, a", ("a", "b")),
     "command": (values.command, ["make", ""], ("make", "")),
     "duration": (values.duration, "0s", 0),
-    "length": (values.length, 5, 5),
     "moment": (values.moment, datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), 1_000_000),
     "environment": (values.environment, {"A": "b"}, {"A": "b"}),
 }
@@ -55,7 +54,7 @@ REFUSED = {
     "twice": (values.names, ["a", "a"], "'a' appears twice", "Take one out."),
     "no program": (values.program, [], "a command without a program", ""),
     "date": (values.moment, date(2026, 1, 30), "not a time: 2026-01-30", "T12:00:00Z"),
-    "no length": (values.length, 0, "not longer than 0s: 0", "30s"),
+    "no length": (values.positive_duration, 90, "not a duration: 90", "30s"),
     "long": (values.flag, "x" * 99, "not true or false: 'xxx", ""),
     "variable": (values.environment, {"A=": "b"}, "not the name of a variable: 'A='", ""),
 }
