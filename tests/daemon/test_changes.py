@@ -210,6 +210,8 @@ def test_a_holder_outside_worked_elsewhere(world: World, repo: Path) -> None:
     world.add(task("t1", "true"))
     world.fairlane("lease", "--limit", "1", "--worker", "box")
     assert error(world, "open", "t1") == (1, "elsewhere")
+    world.add(task("later", "true"))
+    assert error(world, "open", "later") == (1, "no_work")
     assert error(world, "diff", "t1") == (1, "elsewhere")
     world.fairlane("complete", "L1")
     assert error(world, "diff", "t1") == (1, "no_work")

@@ -21,15 +21,17 @@ def task_named(reading: Reading, task: str) -> Task:
     return found
 
 
-def attempt_named(reading: Reading, task: str, number: int | None) -> Attempt:
-    """The attempt with this number, or the last."""
+def attempt_named(
+    reading: Reading, task: str, number: int | None, code: str = "no_attempt"
+) -> Attempt:
+    """The attempt with this number, or the last; `code`: of the error where there is none."""
     attempts = {attempt.number: attempt for attempt in reading.attempts(task)}
     if not attempts:
         hint = f"`fairlane why {task}` tells why."
-        raise NotFound(f"{task} has not been started", hint, code="no_attempt")
+        raise NotFound(f"{task} has not been started", hint, code=code)
     if number is None:
         return attempts[max(attempts)]
     if number not in attempts:
         known = ", ".join(map(str, attempts))
-        raise NotFound(f"{task} has no attempt {number}", f"It has {known}.", code="no_attempt")
+        raise NotFound(f"{task} has no attempt {number}", f"It has {known}.", code=code)
     return attempts[number]

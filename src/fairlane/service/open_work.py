@@ -24,7 +24,7 @@ def open_work(context: Context, task: str, fetch: bool = False) -> OpenedAnswer:
     """Where a task works or worked; `fetch`: a copy of what git keeps, where it is gone."""
     with context.store.read() as reading:
         whole = task_named(reading, task)
-        last = attempt_named(reading, task, None)
+        last = attempt_named(reading, task, None, code="no_work")
         here = [row for row in reading.attempts(task) if is_here(row)]
         project = reading.table(Project)[whole.project]
     if not here:
