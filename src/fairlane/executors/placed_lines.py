@@ -45,32 +45,37 @@ class PlacedLines:
         if self._start > self._executor.output_size(self._run, self._stream):
             self.at_end = True  # whoever named this place did not read here
             return
-        start, part = self._start, b""
+        start, left, within = self._start, b"", self._starts_within_a_line()
         while True:
-            data = self._executor.output(self._run, self._stream, start + len(part), CHUNK)
+            data = self._executor.output(self._run, self._stream, start + len(left), CHUNK)
             if not data:
                 self.at_end = True
-                if part and self._ended:
-                    yield from _parts(start, part, 0)
+                if left and self._ended:
+                    yield PlacedLine(start, start + len(left), left, not within)
                 return
-            *whole, part = (part + data).split(b"\n")
-            for line in whole:
-                yield from _parts(start, line, 1)
-                start += len(line) + 1
-            while len(part) > LINE_MAX:
-                yield PlacedLine(start, start + LINE_MAX, part[:LINE_MAX], whole=False)
-                start, part = start + LINE_MAX, part[LINE_MAX:]
+            *ended, left = (left + data).split(b"\n")
+            for line in ended:
+                *parts, last = _cut(line)
+                for part in parts:
+                    yield PlacedLine(start, start + LINE_MAX, part, whole=False)
+                    start += LINE_MAX
+                yield PlacedLine(start, start + len(last) + 1, last, not (within or parts))
+                start, within = start + len(last) + 1, False
+            *parts, left = _cut(left)
+            for part in parts:
+                yield PlacedLine(start, start + LINE_MAX, part, whole=False)
+                start, within = start + LINE_MAX, True
             if start - self._start >= self._room:
                 return
 
+    def _starts_within_a_line(self) -> bool:
+        before = self._start - 1
+        return before >= 0 and self._executor.output(self._run, self._stream, before, 1) != b"\n"
 
-def _parts(start: int, line: bytes, ending: int) -> Iterator[PlacedLine]:
-    """A line with its end, part by part if it is too long."""
-    whole = len(line) <= LINE_MAX
-    while len(line) > LINE_MAX:
-        yield PlacedLine(start, start + LINE_MAX, line[:LINE_MAX], whole=False)
-        start, line = start + LINE_MAX, line[LINE_MAX:]
-    yield PlacedLine(start, start + len(line) + ending, line, whole)
+
+def _cut(line: bytes) -> list[bytes]:
+    """A line in parts of `LINE_MAX` and the rest of it."""
+    return [line[at : at + LINE_MAX] for at in range(0, max(1, len(line)), LINE_MAX)]
 
 
 class WriteTimes:

@@ -70,6 +70,16 @@ def test_random_bytes_in_any_parts(
     ends = [*(line.start for line in found[1:]), len(data)]
     assert [line.end for line in found] == (ends if found else [])
     assert b"".join(data[line.start : line.end] for line in found) == data
+    for line in found:
+        begins = line.start == 0 or data[line.start - 1 : line.start] == b"\n"
+        ends_there = line.end == len(data) or data[line.end - 1 : line.end] == b"\n"
+        assert line.whole == (begins and ends_there), "a part says that it is one"
+
+
+def test_a_page_that_begins_within_a_line_says_so(run: Path) -> None:
+    (run / "stdout.log").write_bytes(b"0123456789\nnext\n")
+    found, _ = lines(run, start=4)
+    assert [(line.text, line.whole) for line in found] == [("456789", False), ("next", True)]
 
 
 def test_a_line_of_100_mb_is_read_in_parts_and_little_memory(run: Path) -> None:
@@ -83,7 +93,7 @@ def test_a_line_of_100_mb_is_read_in_parts_and_little_memory(run: Path) -> None:
     finally:
         tracemalloc.stop()
     assert [size for size, _ in parts] == [LINE_MAX] * 12 + [100 * (1 << 20) - 12 * LINE_MAX]
-    assert not any(whole for _, whole in parts[:-1])
+    assert not any(whole for _, whole in parts)
     assert peak < 6 * LINE_MAX
 
 
