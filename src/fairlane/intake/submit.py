@@ -153,9 +153,9 @@ def _follow(values: TaskValues, router: Router, policy: Policy, by_source: bool)
 
     Whether its branch can be is checked, but not for a source: nobody is there to correct it.
     """
-    if not by_source and (values["merge"] != "keep" or "base" in values):
+    if not by_source:
         router.check_branch(values)
-    project = router.projects[values["project"]]  # `complete` found it
+    project = router.project(values["project"])
     values.setdefault("carry", project.carry or policy.carry)
     values.setdefault("context", project.context or policy.context)
 
