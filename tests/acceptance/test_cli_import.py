@@ -10,6 +10,8 @@ import pytest
 
 from tests.acceptance.commands import fairlane
 
+pytestmark = pytest.mark.slow  # each call is a process
+
 ENTRY = {"repo": "/srv/site", "appId": "site", "enqueuedAt": "2026-01-30T08:00:00Z"}
 
 

@@ -10,6 +10,8 @@ import pytest
 from fairlane.service.scenario import apply_change, to_mapping
 from tests.acceptance.commands import EXAMPLES, fairlane
 
+pytestmark = pytest.mark.slow  # each call is a process
+
 BALANCED = EXAMPLES / "balanced.toml"
 PLAN_KEYS = [
     "schema", "now", "capacity", "picks", "reclaims", "holds", "reason", "wake_at", "digests",

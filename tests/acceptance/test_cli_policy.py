@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.acceptance.commands import fairlane
+
+pytestmark = pytest.mark.slow  # each call is a process
 
 
 def test_show_says_where_each_value_came_from(tmp_path):
