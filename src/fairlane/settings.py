@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
@@ -243,9 +244,13 @@ class Settings:
         return tuple(sorted(name for name in named if name is not None))
 
 
+#: Another name for this machine, where one process plays several of them; "": its own.
+HOST: ContextVar[str] = ContextVar("host", default="")
+
+
 def host_name() -> str:
     """This machine's name."""
-    return os.uname().nodename
+    return HOST.get() or os.uname().nodename
 
 
 Readers: TypeAlias = Mapping[str, Reader[object]]

@@ -13,8 +13,8 @@ import pytest
 
 from fairlane.clock import VirtualClock
 from fairlane.executors.base import Ended, Executor, Exit, Gone, Handle, Orders
+from fairlane.simulation.processes import Machine, Script, VirtualExecutor
 from fairlane.testing.executor_suite import Act, ExecutorSuite
-from fairlane.testing.fake_executor import FakeExecutor, Machine, Script
 
 
 class TestProcess(ExecutorSuite):
@@ -50,7 +50,7 @@ class TestFake(ExecutorSuite):
         return orders
 
     def another(self, executor: Executor | None) -> Executor:
-        return FakeExecutor(self.machine, self.script)
+        return VirtualExecutor(self.machine, self.script)
 
     def launch_and_die(self, orders: Orders) -> None:
         self.another(None).launch(orders)
@@ -74,7 +74,7 @@ class TestFake(ExecutorSuite):
     # What only a fake can do
 
     def test_a_script_is_followed_by_the_clock(self, run: Path, executor: Executor) -> None:
-        fake = FakeExecutor(
+        fake = VirtualExecutor(
             self.machine, lambda orders: Script(9.0, ((1.0, "a\n"), (5.0, "b\n")), exit=Exit(7))
         )
         handle = fake.launch(self.orders(run, Act()))
@@ -88,7 +88,7 @@ class TestFake(ExecutorSuite):
     def test_it_can_refuse_vanish_and_be_killed(self, tmp_path: Path, executor: Executor) -> None:
         run = self.make_run(tmp_path, "t1")
         scripts = iter([Script(refused=OSError(28, "no room")), Script(2.0, gone=True), Script()])
-        fake = FakeExecutor(self.machine, lambda orders: next(scripts))
+        fake = VirtualExecutor(self.machine, lambda orders: next(scripts))
         orders = self.orders(run, Act())
         with pytest.raises(OSError, match="no room"):
             fake.launch(orders)

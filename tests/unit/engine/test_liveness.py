@@ -13,8 +13,8 @@ from fairlane.engine.liveness import gather, observe, state_of
 from fairlane.executors.base import Ended, Exit, Gone, Orders, Running
 from fairlane.model.task import Attempt
 from fairlane.settings import Settings, host_name
+from fairlane.simulation.processes import Machine, Script, VirtualExecutor
 from fairlane.store.memory.store import MemoryStore
-from fairlane.testing.fake_executor import FakeExecutor, Machine, Script
 
 ATTEMPT = Attempt(
     "l1", "t1", "default", "code", None, 1, 1, "box", 0, 5, host=host_name(), executor="fake"
@@ -26,7 +26,7 @@ def context(tmp_path: Path) -> Context:
     clock = VirtualClock(10)
     context = Context(tmp_path, MemoryStore(), Settings.parse({}), clock, "ann")
     scripts = {"t1": Script(1.0, exit=Exit(3)), "t2": Script(1.0, gone=True)}
-    context.executors["fake"] = FakeExecutor(
+    context.executors["fake"] = VirtualExecutor(
         Machine(clock), lambda orders: scripts[orders.folder.parent.name]
     )
     return context

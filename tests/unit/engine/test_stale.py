@@ -10,6 +10,7 @@ from fairlane.model.instant import MINUTE
 from fairlane.model.project import Project, WorkerRow
 from fairlane.model.snapshot import StaleWorkspace
 from fairlane.service import explain
+from fairlane.settings import HOST
 
 AWAY = Asker("away", None, "process", "elsewhere")
 
@@ -45,12 +46,11 @@ def test_nobody_takes_the_workspace_before_the_time_is_over(lost, way):
     assert leased(lost) == ["b"]
 
 
-def test_the_workspace_is_free_when_its_host_is_seen(lost, monkeypatch):
+def test_the_workspace_is_free_when_its_host_is_seen(lost):
     attempts.reclaim(lost.context)
-    for module in (liveness, attempts):
-        monkeypatch.setattr(module, "host_name", lambda: "elsewhere")
+    mine = HOST.set("elsewhere")
     attempts.present(lost.context)
-    monkeypatch.undo()
+    HOST.reset(mine)
     assert leased(lost) == ["b"]
     with lost.context.store.read() as reading:
         assert reading.tasks(["a"])["a"].backoff_until is None

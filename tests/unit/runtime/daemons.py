@@ -16,8 +16,8 @@ from fairlane.model.task import Attempt
 from fairlane.service import tasks
 from fairlane.service.reports import listing
 from fairlane.settings import Settings
+from fairlane.simulation.processes import Machine, Script, VirtualExecutor
 from fairlane.store.memory.store import MemoryStore
-from fairlane.testing.fake_executor import FakeExecutor, Machine, Script
 
 T = TypeVar("T")
 NOON = parse_instant("2026-01-30T12:00:00Z")
@@ -65,7 +65,7 @@ class World:
         """As another process has it: the same store, the same host."""
         store = MemoryStore(beside=self.store)
         context = Context(self.home, store, self.settings, self.clock, "ann")
-        context.executors["process"] = FakeExecutor(self.host, self._script)
+        context.executors["process"] = VirtualExecutor(self.host, self._script)
         return context
 
     def policy(self, text: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from fairlane.executors.base import Exit
 from fairlane.service import projects, tasks
-from fairlane.testing.fake_executor import Script
+from fairlane.simulation.processes import Script
 from tests.sessions import claude_keeps
 from tests.unit.runtime.daemons import World
 

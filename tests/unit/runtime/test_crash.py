@@ -11,7 +11,7 @@ from fairlane.daemon.main import RunOptions
 from fairlane.engine.context import Context
 from fairlane.engine.port import LocalPort
 from fairlane.runtime import launch
-from fairlane.testing.fake_executor import FakeExecutor, Script
+from fairlane.simulation.processes import Script, VirtualExecutor
 from tests.unit.runtime.daemons import FAILS, World
 
 PORT = (
@@ -97,7 +97,7 @@ def live_until_death(world: World, monkeypatch: pytest.MonkeyPatch, death: Death
         patched.setattr(launch, "LocalPort", Port)
         daemon = world.daemon()
         executor = daemon.context.executor()
-        assert isinstance(executor, FakeExecutor)
+        assert isinstance(executor, VirtualExecutor)
         death.wrap(executor, EXECUTOR)
         try:
             daemon.run(RunOptions(until_idle=True))

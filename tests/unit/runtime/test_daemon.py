@@ -20,7 +20,7 @@ from fairlane.runtime.lock import holder
 from fairlane.runtime.watch import RunningAttempt
 from fairlane.service import queue, tasks
 from fairlane.settings import NotifyRule, Settings, host_name
-from fairlane.testing.fake_executor import Script
+from fairlane.simulation.processes import Script
 from tests.unit.runtime.daemons import FAILS, World
 
 

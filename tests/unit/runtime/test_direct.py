@@ -11,7 +11,7 @@ from fairlane.model.errors import FairlaneError
 from fairlane.runtime import direct
 from fairlane.runtime.launch import host_of
 from fairlane.service import queue
-from fairlane.testing.fake_executor import Script
+from fairlane.simulation.processes import Script
 from tests.unit.runtime.daemons import InlineThreads, World
 
 

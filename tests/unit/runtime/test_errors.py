@@ -14,8 +14,8 @@ from fairlane.engine.snapshot import Asker
 from fairlane.executors.base import Handle
 from fairlane.service import pull, tasks
 from fairlane.settings import Settings, host_name
+from fairlane.simulation.processes import Machine, Script, VirtualExecutor
 from fairlane.store.sqlite.store import SqliteStore
-from fairlane.testing.fake_executor import FakeExecutor, Machine, Script
 from tests.unit.contexts import TestContext
 from tests.unit.runtime import daemons
 from tests.unit.runtime.daemons import World
@@ -56,7 +56,7 @@ def test_a_bad_result_of_a_caller_ends_nothing(tmp_path: Path) -> None:
 
 def test_an_attempt_that_cannot_be_watched_yet_is_watched_later(tmp_path, monkeypatch) -> None:
     world = World(tmp_path)
-    fail_once(monkeypatch, FakeExecutor, "watch", 2, NO_FILES)
+    fail_once(monkeypatch, VirtualExecutor, "watch", 2, NO_FILES)
     world.scripts = {name: Script(seconds=20) for name in "abcd"}
     world.add(*"abcd")
     world.up(120)
@@ -71,7 +71,7 @@ def test_a_stop_that_failed_is_sent_again(tmp_path, monkeypatch) -> None:
     world = World(tmp_path)
     world.scripts = {"a": Script(seconds=1000)}
     world.add("a")
-    fail_once(monkeypatch, FakeExecutor, "stop", 1, NO_FILES)
+    fail_once(monkeypatch, VirtualExecutor, "stop", 1, NO_FILES)
     world.clock.after(5, lambda: tasks.cancel(world.context, ["a"]))
     world.up(300)
     assert world.statuses() == {"a": "canceled"}
@@ -98,7 +98,7 @@ def test_the_executor_of_an_attempt_watches_over_it(tmp_path) -> None:
 
     def new_context() -> Context:
         context = before()
-        context.executors["tmux"] = FakeExecutor(other, world._script)
+        context.executors["tmux"] = VirtualExecutor(other, world._script)
         return context
 
     world.new_context = new_context  # type: ignore[method-assign]
@@ -115,10 +115,10 @@ def test_an_executor_that_cannot_tell_blocks_nobody_else(tmp_path, monkeypatch) 
     world.add("a")
     world.up(5)
 
-    def poll(self: FakeExecutor, handle: Handle) -> None:
+    def poll(self: VirtualExecutor, handle: Handle) -> None:
         raise OSError(5, "the cluster is away")
 
-    monkeypatch.setattr(FakeExecutor, "poll", poll)
+    monkeypatch.setattr(VirtualExecutor, "poll", poll)
     world.clock.elapsed += 60
     world.add("b")
     leased = attempts.lease(world.new_context(), Asker("pull"))

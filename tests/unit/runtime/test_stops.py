@@ -14,7 +14,7 @@ from fairlane.model.record import changed
 from fairlane.runtime import direct
 from fairlane.runtime.launch import host_of, launch
 from fairlane.service import tasks
-from fairlane.testing.fake_executor import Script
+from fairlane.simulation.processes import Script
 from tests.unit.runtime.daemons import InlineThreads, World
 
 

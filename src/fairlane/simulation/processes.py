@@ -1,4 +1,4 @@
-"""A fake executor: attempts that follow a script in virtual time, without processes or files."""
+"""Virtual processes on the executor port: attempts that follow a script, without files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Attempt:
 
 @dataclass(slots=True)
 class Machine:
-    """What runs on a fake host; it outlives the executors of the daemons that come and go."""
+    """What runs on a virtual host; it outlives the executors of the daemons that come and go."""
 
     clock: VirtualClock
     attempts: dict[Path, _Attempt] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Machine:
         self.end(self.attempts[run], Gone())
 
 
-class FakeExecutor:
+class VirtualExecutor:
     """Launches attempts on a machine; `script` says what each of them does."""
 
     def __init__(
@@ -76,7 +76,7 @@ class FakeExecutor:
         if script.refused is not None:
             raise script.refused
         machine.launched.append(orders)
-        handle = Handle(orders.folder, f"fake {len(machine.launched)}")
+        handle = Handle(orders.folder, f"virtual {len(machine.launched)}")
         attempt = _Attempt(
             handle, script, machine.clock.monotonic(), machine.clock.now(), orders.seal
         )
