@@ -160,18 +160,23 @@ class Queue(SmallTables):
             return (seq for seq in merge(*(line.seqs() for line in lines)) if seq > after)
         names = [(name, getattr(which, name)) for name in NAMES]
         lists = [self._named.get(pair, Ordered()) for pair in names if pair[1] is not None]
-        statuses = which.status if which.wait is None else (Status.QUEUED,)
-        shelved = sum(len(self._shelves[pair]) for pair in self._shelves_of(statuses))
+        shelves = self._shelves_of(which.status)
+        if which.wait is not None:
+            shelves = [shelf for shelf in shelves if shelf == (Status.QUEUED, which.wait)]
+        shelved = sum(len(self._shelves[shelf]) for shelf in shelves)
         shortest = min(lists, key=len, default=None)
         if shortest is not None and len(shortest) <= shelved:
             return shortest.after(after)
-        return self._on_shelves(statuses, after)
+        return self._on(shelves, after)
 
     def _shelves_of(self, statuses: tuple[Status, ...]) -> list[Shelf]:
         return [shelf for shelf in self._shelves if not statuses or shelf[0] in statuses]
 
     def _on_shelves(self, statuses: tuple[Status, ...], after: int) -> Iterator[int]:
-        return merge(*(self._shelves[shelf].after(after) for shelf in self._shelves_of(statuses)))
+        return self._on(self._shelves_of(statuses), after)
+
+    def _on(self, shelves: list[Shelf], after: int) -> Iterator[int]:
+        return merge(*(self._shelves[shelf].after(after) for shelf in shelves))
 
     def _wait_count(self, shelf: Shelf, seqs: Ordered[int]) -> WaitCount:
         ids = tuple(self._ids[seq] for seq in seqs.first(IDS_SHOWN))
