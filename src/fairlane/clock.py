@@ -108,6 +108,10 @@ class VirtualClock:
         """Call this after a number of seconds; it ends the wait of that moment."""
         heapq.heappush(self._alarms, (self.elapsed + seconds, next(self._numbers), action))
 
+    def next_alarm(self) -> float | None:
+        """When the next call is due, in seconds; None: never."""
+        return self._alarms[0][0] if self._alarms else None
+
     def wait(self, timeout: float | None, *waitables: Waitable) -> list[Waitable]:
         """Pass to the next alarm, or to the end of the timeout; a waker that is set is ready."""
         if ready := _set_wakers(waitables):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -12,7 +13,13 @@ from fairlane.clock import Waker
 
 @contextmanager
 def signals_taken(stop: Callable[[str], None], waker: Waker) -> Iterator[None]:
-    """As long as this block lasts, a signal calls `stop` and wakes a wait."""
+    """As long as this block lasts, a signal calls `stop` and wakes a wait.
+
+    Signals reach the main thread alone: a daemon in another one is stopped by its caller.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
     def leave(number: int, frame: FrameType | None) -> None:
         stop("stop" if number == signal.SIGUSR1 else "leave")

@@ -182,11 +182,16 @@ def _shares(
             "weight": projects[name].weight,
             "tokens": tokens[name],
             "usd": used.usd / 1_000_000,
-            "share": round_to(tokens[name] / total) if total else 0.0,
-            "target": round_to(projects[name].weight / weights) if weights else 0.0,
+            "share": part_of(tokens[name], total),
+            "target": part_of(projects[name].weight, weights),
         }
         for name, used in booked.items()
     ]
+
+
+def part_of(part: int, total: int) -> float:
+    """A share as reports give it: of tokens used, or of weights as its target."""
+    return round_to(part / total) if total else 0.0
 
 
 def _projects(
