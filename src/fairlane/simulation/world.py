@@ -80,7 +80,7 @@ class World(Protocol):
 
     @property
     def limits(self) -> Mapping[str, Limits]:
-        """What providers allow, by pool."""
+        """What providers allow, by pool: a `Provider` of these admits each attempt."""
 
     def prepare(self, context: Context) -> None:
         """Put in place what is there at the begin: agents, projects, groups, work under way.
