@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, TypedDict
 from fairlane.engine.context import Context, slots_of
 from fairlane.model.instant import HOUR, MINUTE, SECOND, Instant, Micros, minute_of, show_instant
 from fairlane.model.names import SCHEMA
-from fairlane.model.project import CLOCK_SCALE, Project, WorkerRow
+from fairlane.model.project import Project, WorkerRow
 from fairlane.model.record import dataclass
 from fairlane.model.task import Attempt, Outcome, Task
-from fairlane.planner.rules import Caps
 from fairlane.policy.policy import Policy
 from fairlane.service.reports.documents import title_of, tokens_of
+from fairlane.service.reports.fairness import Bound, behind
 from fairlane.service.reports.status import round_to
 from fairlane.store.base import Booking, Reading
 
@@ -97,7 +97,7 @@ def stats(context: Context, since: Instant | None = None) -> reports.StatsAnswer
         past = ended_since(reading, policy, start)
         sums = reading.usage_sums("project:", start)
         projects = reading.table(Project)
-        bound = _Bound.of(context, reading, policy, past)
+        bound = _bound(context, reading, policy, past)
         series = _series(reading, policy, projects, start, now)
     done = [row for row in past if row.attempt.outcome == Outcome.SUCCEEDED]
     hours = max(1, (now - start) // HOUR)
@@ -116,35 +116,13 @@ def stats(context: Context, since: Instant | None = None) -> reports.StatsAnswer
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """What the published bound is made of."""
-
-    cost: int  # C: the largest estimate or cost of one attempt
-    most: Mapping[str, int]  # k: most tasks in flight, by project
-    guarantee: int  # starts that the guarantee may add
-
-    @classmethod
-    def of(cls, context: Context, reading: Reading, policy: Policy, past: Iterable[Past]) -> _Bound:
-        costs = [max(row.attempt.estimate, row.tokens) for row in past]
-        costs += [attempt.estimate for attempt in reading.open_attempts()]
-        projects = reading.table(Project)
-        caps = Caps(policy, projects)
-        slots = sum(worker.slots or 0 for worker in reading.table(WorkerRow).values())
-        room = (
-            caps["all"] if caps["all"] is not None else slots or slots_of(context.settings, policy)
-        )
-        most = {}
-        for name in projects:
-            own = caps[f"project:{name}"]
-            most[name] = room if own is None else min(own, room)
-        owed = policy.share.guarantee if "guarantee" in policy.order else 0
-        return cls(max(costs, default=policy.share.default_estimate), most, owed)
-
-    def part(self, project: Project) -> int:
-        """One project's part: (k + 1 + guaranteed) · C / w."""
-        starts = self.most[project.name] + 1 + self.guarantee
-        return starts * self.cost // project.weight
+def _bound(context: Context, reading: Reading, policy: Policy, past: Iterable[Past]) -> Bound:
+    """The published bound, from what ended and what is in flight."""
+    costs = [max(row.attempt.estimate, row.tokens) for row in past]
+    costs += [attempt.estimate for attempt in reading.open_attempts()]
+    slots = sum(worker.slots or 0 for worker in reading.table(WorkerRow).values())
+    room = slots or slots_of(context.settings, policy)
+    return Bound.of(policy, reading.table(Project), max(costs, default=None), room)
 
 
 class UsedShareDocument(TypedDict):
@@ -199,7 +177,7 @@ def _projects(
     sums: Mapping[str, Booking],
     policy: Policy,
     past: Iterable[Past],
-    bound: _Bound,
+    bound: Bound,
 ) -> list[reports.ShareDocument]:
     """Each project that used or started anything, or could now."""
     ended: dict[str, list[Past]] = {}
@@ -209,7 +187,7 @@ def _projects(
     for row in _shares(projects, sums, policy, ended):
         name = row["project"]
         booked, mine = sums.get(f"project:{name}") or Booking("", 0), ended.get(name, [])
-        lag, most, behind = _lag(projects[name], projects, policy, bound)
+        lag, most, ahead = _behind(projects[name], projects, policy, bound)
         rows.append(
             {
                 **row,
@@ -219,32 +197,20 @@ def _projects(
                 "durations": spread95(attempt.duration for attempt in mine),
                 "lag": lag,
                 "bound": most,
-                "behind": behind,
+                "behind": ahead,
             }
         )
     return rows
 
 
-def _lag(
-    project: Project, projects: Mapping[str, Project], policy: Policy, bound: _Bound
+def _behind(
+    project: Project, projects: Mapping[str, Project], policy: Policy, bound: Bound
 ) -> tuple[int | None, int | None, str | None]:
-    """How far it is behind the present project that is furthest ahead, in weighted tokens.
-
-    With it the bound, and which project that is. Clocks stop while a project is not present, so
-    only time present together counts.
-    """
-    if policy.share.mode != "virtual-time" or not project.weight or not project.present:
+    """How far a project is behind the one furthest ahead, the bound of that, and its name."""
+    gap = behind(project, projects, policy)
+    if gap is None:
         return None, None, None
-    others = [
-        other
-        for other in projects.values()
-        if other.present and other.weight and other.name != project.name and other.clock is not None
-    ]
-    if not others or project.clock is None:
-        return None, None, None
-    ahead = max(others, key=lambda other: (other.clock or 0, other.name))
-    lag = max(0, (ahead.clock or 0) - project.clock) // CLOCK_SCALE
-    return lag, bound.part(project) + bound.part(ahead), ahead.name
+    return gap.lag, bound.part(project) + bound.part(gap.ahead), gap.ahead.name
 
 
 def _estimates(past: Iterable[Past]) -> list[reports.EstimateDocument]:

@@ -1,0 +1,64 @@
+"""Fairness: how far projects are behind each other, and the bound of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fairlane.model.project import CLOCK_SCALE, Project
+from fairlane.model.record import dataclass
+from fairlane.planner.rules import Caps
+from fairlane.policy.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What the published bound is made of."""
+
+    cost: int  # C: the largest estimate or cost of one attempt
+    most: Mapping[str, int]  # k: most tasks in flight, by project
+    guarantee: int  # starts that the guarantee may add
+
+    @classmethod
+    def of(
+        cls, policy: Policy, projects: Mapping[str, Project], cost: int | None, room: int
+    ) -> Bound:
+        """`cost`: as above, if any attempt was made; `room`: slots where there is no cap `all`."""
+        caps = Caps(policy, projects)
+        room = room if caps["all"] is None else caps["all"]
+        most = {}
+        for name in projects:
+            own = caps[f"project:{name}"]
+            most[name] = room if own is None else min(own, room)
+        owed = policy.share.guarantee if "guarantee" in policy.order else 0
+        return cls(policy.share.default_estimate if cost is None else cost, most, owed)
+
+    def part(self, project: Project) -> int:
+        """One project's part: (k + 1 + guaranteed) · C / w."""
+        starts = self.most[project.name] + 1 + self.guarantee
+        return starts * self.cost // project.weight
+
+
+class Gap(NamedTuple):
+    """How far a project is behind the present one that is furthest ahead."""
+
+    lag: int  # in weighted tokens
+    ahead: Project
+
+
+def behind(project: Project, projects: Mapping[str, Project], policy: Policy) -> Gap | None:
+    """How far a project is behind; None where nobody shares with it now.
+
+    Clocks stop while a project is not present, so only time present together counts.
+    """
+    if policy.share.mode != "virtual-time" or not project.weight or not project.present:
+        return None
+    others = [
+        other
+        for other in projects.values()
+        if other.present and other.weight and other.name != project.name and other.clock is not None
+    ]
+    if not others or project.clock is None:
+        return None
+    ahead = max(others, key=lambda other: (other.clock or 0, other.name))
+    return Gap(max(0, (ahead.clock or 0) - project.clock) // CLOCK_SCALE, ahead)
