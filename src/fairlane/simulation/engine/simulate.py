@@ -1,0 +1,232 @@
+"""Simulate: from instant to instant, what happens then, one round of each worker, what started.
+
+An instant is the next at which the world does something or the plan waits for something. Within
+one, attempts report and end first, then workers come and go, people act and add work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fairlane.clock import VirtualClock
+from fairlane.engine import attempts, checks
+from fairlane.engine.attempts import Finished
+from fairlane.engine.context import Context
+from fairlane.engine.end_attempt import Ending
+from fairlane.engine.snapshot import Facts, PlannedRound, look_and_plan
+from fairlane.model.event import Happening
+from fairlane.model.instant import DAY, Instant
+from fairlane.model.project import Project
+from fairlane.model.task import Attempt, Task
+from fairlane.policy.policy import Policy
+from fairlane.service import tasks
+from fairlane.settings import Settings
+from fairlane.simulation.engine.crew import DESK, Crew, Rounds, on
+from fairlane.simulation.engine.flights import GONE, Flights
+from fairlane.simulation.engine.notes import Notes
+from fairlane.simulation.engine.upcoming import Upcoming
+from fairlane.simulation.run import Run
+from fairlane.simulation.world import WORKER, Arrival, Shift, World, perform
+from fairlane.store.memory.store import MemoryStore
+
+#: How long a simulation lasts at most where nothing says when it ends.
+DAYS_MAX = 3660
+
+
+def simulate(
+    world: World, policy: Policy, seed: int = 1, *, name: str = "", days: int | None = None
+) -> Run:
+    """What becomes of a world under a policy; the same arguments give the same value.
+
+    It ends after the `days`, or those of the world, or when nothing more would happen.
+    """
+    with TemporaryDirectory(prefix="fairlane-simulation-") as home, on(DESK):
+        simulation = _Simulation(Path(home), world, policy, seed)
+        return simulation.run(name or policy.preset_name, world.days if days is None else days)
+
+
+class _Simulation:
+    """One run of one world."""
+
+    def __init__(self, home: Path, world: World, policy: Policy, seed: int) -> None:
+        self._world, self._seed = world, seed
+        self._clock = VirtualClock(world.begin)
+        settings = Settings.parse({"worker": {"name": WORKER}})
+        self._context = Context(home, MemoryStore(), settings, self._clock, "simulation")
+        self._write(policy)
+        world.prepare(self._context)
+        self._flights = Flights(world, seed)
+        self._crew = Crew(self._context, self._clock, self._flights.running)
+        self._notes = Notes(world.begin)
+        shifts = sorted(world.shifts(), key=lambda shift: shift.at)
+        self._shifts = Upcoming(shifts or [Shift(world.begin, WORKER)])
+        self._arrivals = Upcoming(world.arrivals(seed))
+        self._acts = Upcoming(sorted(world.acts(), key=lambda act: act.at))
+        self._deferred: list[Arrival] = []
+        self._renewed_at: dict[str, Instant] = {}  # by lease
+        self._wake_at: Instant | None = None
+
+    def run(self, name: str, days: int | None) -> Run:
+        """From the begin to the end."""
+        begin = self._world.begin
+        end = begin + (DAYS_MAX if days is None else days) * DAY
+        self._go_on()
+        self._instant(begin)
+        while (at := self._next()) is not None and at < end:
+            self._clock.at = at
+            self._notes.pass_time(at)
+            self._instant(at)
+        if days is not None:
+            self._clock.at = end
+            self._notes.pass_time(end)
+        return self._notes.run(self._context, name, self._seed)
+
+    def _write(self, policy: Policy) -> None:
+        """The policy file of this home: people may change it."""
+        import tomlkit
+
+        text = tomlkit.dumps(policy.document())
+        self._context.policy_file.write_text(text, encoding="utf-8")
+
+    def _go_on(self) -> None:
+        """What runs already goes on."""
+        with self._context.store.read() as reading:
+            flying = reading.open_attempts()
+            known = reading.tasks([attempt.task for attempt in flying])
+        for attempt in flying:
+            self._notes.see_start(known[attempt.task])
+            now, policy = self._clock.now(), self._context.policy()
+            self._flights.go_on(known[attempt.task], attempt, policy, now)
+
+    def _next(self) -> Instant | None:
+        """The next instant at which something happens; None: nothing more does."""
+        ahead = (
+            self._flights.at, self._shifts.at, self._acts.at, self._arrivals.at, self._wake_at,
+        )  # fmt: skip
+        return min((at for at in ahead if at is not None), default=None)
+
+    def _instant(self, now: Instant) -> None:
+        self._end_attempts(now)
+        self._renew(now)
+        self._change_shifts(now)
+        for act in self._acts.take(now):
+            perform(self._context, act)
+        self._arrive(now)
+        self._stop(now)
+        self._crew.present(now, {flight.worker for flight in self._flights.running.values()})
+        rounds = self._crew.rounds()
+        self._begin(rounds.started, now)
+        self._look(rounds)
+
+    # What happens
+
+    def _end_attempts(self, now: Instant) -> None:
+        due = self._flights.due(now)
+        if due.reports:
+            attempts.progress(self._context, due.reports)
+        self._finish(due.endings)
+
+    def _finish(self, endings: Mapping[str, Ending]) -> None:
+        """Ends of attempts, each told by its worker; what passed its checks says so first."""
+        by_worker: dict[str, dict[str, Ending]] = {}
+        for lease, ending in endings.items():
+            flight = self._flights.running[lease]
+            self._check(flight.attempt, ending.happening)
+            by_worker.setdefault(flight.worker, {})[lease] = ending
+        for worker in sorted(by_worker):
+            self._crew.finish(worker, by_worker[worker])
+        self._flights.end(endings)
+        for lease in endings:
+            self._renewed_at.pop(lease, None)
+
+    def _check(self, attempt: Attempt, happening: Happening) -> None:
+        """The checks of an attempt ran: all passed, or the last one failed."""
+        passed = {Happening.SUCCEEDED: 0, Happening.CHECK_FAILED: 1}.get(happening)
+        if passed is None or not attempt.checks:
+            return
+        *before, last = attempt.checks
+        rows = [{**row, "exit": 0, "passed": True, "seconds": 0.0} for row in before]
+        rows.append({**last, "exit": passed, "passed": not passed, "seconds": 0.0})
+        checks.record(self._context, attempt.lease, rows)
+
+    def _renew(self, now: Instant) -> None:
+        """What runs keeps its lease: it is renewed every third of its time, as daemons do."""
+        third = self._context.policy().lease.ttl // 3
+        due = [lease for lease, at in self._renewed_at.items() if now - at >= third]
+        if due:
+            attempts.renew(self._context, due)
+            self._renewed_at.update(dict.fromkeys(due, now))
+
+    def _change_shifts(self, now: Instant) -> None:
+        for shift in self._shifts.take(now):
+            if shift.slots != 0:
+                self._crew.come(shift)
+                lost = self._flights.lost_by(shift.worker)
+                if lost:
+                    self._crew.finish(shift.worker, dict.fromkeys(lost, GONE))
+            elif shift.sudden:
+                self._crew.vanish(shift.worker)
+                self._flights.vanish(shift.worker)
+            else:
+                self._crew.leave(shift.worker)
+
+    def _arrive(self, now: Instant) -> None:
+        """Work comes in; what the queue is too deep for is tried again when it moves."""
+        waiting, self._deferred = [*self._deferred, *self._arrivals.take(now)], []
+        for number, arrival in enumerate(waiting):
+            answer = tasks.add(self._context, arrival.records)
+            if answer["deferred"]:
+                self._deferred = waiting[number:]
+                return
+            created = [row["id"] for row in answer["tasks"] if row["created"]]
+            if arrival.at < now:
+                self._notes.came_at.update(dict.fromkeys(created, arrival.at))
+            if created and self._context.policy().capacity.mode == "direct":
+                self._begin(self._crew.start_now(created), now)
+
+    def _stop(self, now: Instant) -> None:
+        """Attempts whose stop was requested end at once; that may use up another budget."""
+        while stops := attempts.stops(self._context, self._flights.running):
+            self._finish(self._flights.stopped(stops, now))
+
+    def _begin(self, started: Sequence[tuple[Task, Attempt]], now: Instant) -> None:
+        policy = self._context.policy() if started else None
+        for task, attempt in started:
+            assert policy is not None
+            self._notes.see_start(task)
+            self._flights.begin(task, attempt, policy, now)
+            self._renewed_at[attempt.lease] = now
+
+    # What is to be seen
+
+    def _look(self, rounds: Rounds) -> None:
+        plans = list(rounds.plans.values())
+        wakes = [row.plan.wake_at for row in plans if row.plan.wake_at is not None]
+        self._wake_at = min(wakes, default=None)
+        policy = self._context.policy()
+        self._notes.see_slots(self._crew.slots)
+        with self._context.store.read() as reading:
+            projects = reading.table(Project)
+        self._notes.see_shares(projects, policy)
+        planned = plans[0] if len(plans) == 1 else self._preview()
+        self._notes.see_usage(planned.snapshot.usage, projects, policy)
+        codes = _codes(planned)
+        if len(plans) != 1 and planned.plan.picks:  # on a worker that is gone, or on none
+            codes["no_worker"] = codes.get("no_worker", 0) + len(planned.plan.picks)
+        self._notes.see_waits(codes)
+
+    def _preview(self) -> PlannedRound:
+        """The plan for all workers together: each alone holds what another one could start."""
+        with self._context.store.read() as reading:
+            now, policy = self._clock.now(), self._context.policy()
+            return look_and_plan(self._context, reading, policy, now, facts=Facts())
+
+
+def _codes(planned: PlannedRound) -> dict[str, int]:
+    """How many tasks wait, by what holds them first."""
+    codes: dict[str, int] = {}
+    for row in planned.plan.holds:
+        codes[row.hold.code] = codes.get(row.hold.code, 0) + row.count
+    return codes
