@@ -28,7 +28,7 @@ def answer(workload: str, runs: Sequence[Run]) -> documents.SimulateAnswer:
         "schema": SCHEMA,
         "workload": workload,
         "seed": first.seed,
-        "days": round_to((first.end - first.begin) / DAY),
+        "days": round_to(max(run.end - run.begin for run in runs) / DAY),
         "begin": show_instant(first.begin),
         "policies": [policy_row(run) for run in runs],
     }
@@ -42,6 +42,7 @@ def policy_row(run: Run) -> documents.PolicyFlowDocument:
         "name": run.policy,
         **_flow(run, run.tasks, used),
         "ends_per_day": _per_day(run),
+        "took": _took(run) / SECOND,
         "utilisation": utilisation(run),
         "by_project": _by_project(run, used),
         "by_kind": _by_kind(run, used),
@@ -98,6 +99,11 @@ def _waits(lengths: Iterable[Micros]) -> documents.WaitsDocument:
     return {**spread90(listed), "max": seconds(max(listed, default=None))}
 
 
+def _took(run: Run) -> Micros:
+    ends = (ended(attempt, run.end) for attempt in run.attempts)
+    return max(ends, default=run.begin) - run.begin
+
+
 def _per_day(run: Run) -> float:
     done = sum(task.status == Status.DONE for task in run.tasks)
     return round_to(done * DAY / (run.end - run.begin)) if run.end > run.begin else 0.0
@@ -105,7 +111,7 @@ def _per_day(run: Run) -> float:
 
 def utilisation(run: Run) -> float | None:
     """The part of the slots' time in which attempts ran; None where there were no slots."""
-    ends = [at for at, _ in run.slots[1:]] + [run.end]
+    ends = [*(at for at, _ in run.slots[1:]), *(run.end for _ in run.slots[-1:])]
     room = sum(
         count * max(0, min(until, run.end) - max(since, run.begin))
         for (since, count), until in zip(run.slots, ends, strict=True)

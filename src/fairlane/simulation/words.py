@@ -1,4 +1,4 @@
-"""Words: what a simulation found, as people read it: lengths, a table, and what differs."""
+"""Words: what a simulation found, as people read it: lengths, tables, and what differs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING, NamedTuple
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
 
 if TYPE_CHECKING:
-    from fairlane.model.documents.simulation import PolicyFlowDocument, SimulateAnswer
+    from fairlane.model.documents.simulation import (
+        PolicyFlowDocument,
+        ProjectFlowDocument,
+        SimulateAnswer,
+    )
 
 #: What a figure that does not exist looks like.
 NONE = "–"
+#: More projects than these have no column of their own.
+PROJECTS_MAX = 6
 _UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
 #: A length is shown in the largest unit of which it has at least this many.
 _LEAST = 1.5
+#: Figures nearer to each other than this (a tenth) do not differ in words.
+_NEAR = 1.1
+#: Whole dollars are enough from here on.
+_DOLLARS = 100
 
 
 def length(seconds: float | None) -> str:
@@ -38,8 +48,13 @@ def percent(part: float | None) -> str:
 
 
 def dollars(usd: float) -> str:
-    """`$4.20`; empty where nothing was paid."""
-    return f"${usd:,.2f}" if usd else ""
+    """`$4.20`, `$1,204`."""
+    return f"${usd:,.0f}" if usd >= _DOLLARS else f"${usd:.2f}"
+
+
+def millions(tokens: int) -> str:
+    """`51.2M`."""
+    return f"{tokens / 1_000_000:,.1f}M"
 
 
 class Column(NamedTuple):
@@ -47,10 +62,9 @@ class Column(NamedTuple):
 
     head: str
     cell: Callable[[PolicyFlowDocument], str]
-    #: Whether it is there; a column in which every cell is empty is left out.
-    always: bool = True
 
 
+#: What people read on a terminal; `held by` is the code that held tasks for longest.
 COLUMNS = (
     Column("policy", lambda row: row["name"]),
     Column("done", lambda row: f"{row['done']:,}"),
@@ -58,21 +72,53 @@ COLUMNS = (
     Column("p90", lambda row: length(row["waits"]["p90"])),
     Column("longest", lambda row: length(row["waits"]["max"])),
     Column("busy", lambda row: percent(row["utilisation"])),
-    Column("M tokens", lambda row: f"{row['tokens'] / 1_000_000:,.1f}"),
-    Column("cost", lambda row: dollars(row["usd"]), always=False),
-    Column("parked", lambda row: _some(row["statuses"].get("parked", 0)), always=False),
-    Column("waiting", lambda row: _some(row["statuses"].get("queued", 0)), always=False),
+    Column("cost", lambda row: dollars(row["usd"]) if row["usd"] else millions(row["tokens"])),
+    Column("held by", lambda row: _mostly(row["held"])),
 )
 
 
-def _some(number: int) -> str:
-    return f"{number:,}" if number else ""
+def _mostly(held: dict[str, float]) -> str:
+    return max(held, key=lambda code: held[code]) if any(held.values()) else ""
 
 
-def table(rows: Sequence[PolicyFlowDocument]) -> tuple[list[str], list[list[str]]]:
-    """The names of the columns, and a row a policy; all but the first are numbers."""
-    shown = [column for column in COLUMNS if column.always or any(column.cell(row) for row in rows)]
-    return [column.head for column in shown], [[each.cell(row) for each in shown] for row in rows]
+def table(
+    rows: Sequence[PolicyFlowDocument], columns: Sequence[Column] = COLUMNS
+) -> tuple[list[str], list[list[str]]]:
+    """The names of the columns, and a row a policy; all but the first and last are numbers."""
+    return [each.head for each in columns], [[each.cell(row) for each in columns] for row in rows]
+
+
+def by_project(answer: SimulateAnswer) -> tuple[list[str], list[list[str]]]:
+    """For several policies: how long the tasks of each project wait (p90), a row a policy."""
+    policies = answer["policies"]
+    names = list(dict.fromkeys(row["project"] for each in policies for row in each["by_project"]))
+    if not 1 < len(names) <= PROJECTS_MAX:
+        return [], []
+    cells = []
+    for policy in policies:
+        waits = {row["project"]: length(row["waits"]["p90"]) for row in policy["by_project"]}
+        cells.append([policy["name"], *(waits.get(name, NONE) for name in names), ""])
+    return ["policy", *names, ""], cells
+
+
+def projects(rows: Sequence[ProjectFlowDocument]) -> tuple[list[str], list[list[str]]]:
+    """For one policy: a row a project."""
+    heads = ["project", "weight", "done", "wait p50", "p90", "tokens", "share", "due", "behind"]
+    cells = [
+        [
+            row["project"],
+            f"{row['weight']:,}",
+            f"{row['done']:,}",
+            length(row["waits"]["p50"]),
+            length(row["waits"]["p90"]),
+            millions(row["tokens"]),
+            percent(row["share"]),
+            percent(row["target"]),
+            NONE if row["lag"] is None else f"{row['lag']:,}",
+        ]
+        for row in rows
+    ]
+    return heads, cells
 
 
 def head(answer: SimulateAnswer) -> str:
@@ -86,3 +132,58 @@ def summary(row: PolicyFlowDocument) -> str:
     median, p90 = length(row["waits"]["p50"]), length(row["waits"]["p90"])
     busy = percent(row["utilisation"])
     return f"{row['done']:,} done; wait {median}, p90 {p90}; slots {busy} busy"
+
+
+def held(row: PolicyFlowDocument) -> str:
+    """What kept the tasks of one policy waiting, the longest first; empty: nothing did."""
+    codes = sorted(row["held"], key=lambda code: (-row["held"][code], code))
+    return ", ".join(f"{code} {length(row['held'][code])}" for code in codes if row["held"][code])
+
+
+class Measure(NamedTuple):
+    """Something by which policies differ: less of it is better, or more."""
+
+    what: str
+    of: Callable[[PolicyFlowDocument], float | None]
+    show: Callable[[float], str]
+
+
+def _unfair(row: PolicyFlowDocument) -> float | None:
+    """How far the shares of tokens are from their targets: the largest distance."""
+    projects = row["by_project"]
+    return max((abs(each["share"] - each["target"]) for each in projects), default=None)
+
+
+def _number(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+MEASURES = (
+    Measure("Wait p90", lambda row: row["waits"]["p90"], length),
+    Measure("Longest wait", lambda row: row["waits"]["max"], length),
+    Measure("Last attempt ended after", lambda row: row["took"], length),
+    Measure("Largest distance of a share from its target", _unfair, percent),
+    Measure("Tasks not done", lambda row: row["tasks"] - row["done"], _number),
+    Measure("Throttled attempts", lambda row: row["attempts"].get("throttled", 0), _number),
+    Measure("Cost", lambda row: row["usd"], dollars),
+)
+
+
+def differences(answer: SimulateAnswer) -> list[str]:
+    """What differs between the policies, one line a measure, the least first."""
+    lines = []
+    for measure in MEASURES:
+        found = [
+            (value, row["name"])
+            for row in answer["policies"]
+            if (value := measure.of(row)) is not None
+        ]
+        least = min((value for value, _ in found), default=0)
+        most = max((value for value, _ in found), default=0)
+        if most > least * _NEAR and measure.show(most) != measure.show(least):
+            low = ", ".join(name for value, name in found if value == least)
+            high = ", ".join(name for value, name in found if value == most)
+            lines.append(
+                f"{measure.what}: {measure.show(least)} ({low}) to {measure.show(most)} ({high})"
+            )
+    return lines

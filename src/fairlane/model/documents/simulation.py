@@ -48,7 +48,8 @@ class LateDocument(TypedDict):
 class PolicyFlowDocument(FlowDocument):
     """What one policy makes of the work; `statuses` are those at the end.
 
-    `held` has seconds by code, summed over tasks; `attempts` counts by outcome.
+    `held` has seconds by code, summed over tasks; `attempts` counts by outcome; `took` is from the
+    begin to the end of the last attempt, in seconds.
     """
 
     name: str
@@ -56,6 +57,7 @@ class PolicyFlowDocument(FlowDocument):
     by_kind: list[KindFlowDocument]
     utilisation: float | None
     ends_per_day: float
+    took: float
     attempts: dict[str, int]
     lag: int | None
     bound: int | None

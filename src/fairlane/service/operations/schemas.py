@@ -7,7 +7,7 @@ from enum import EnumType
 from types import MappingProxyType, NoneType
 from typing import Annotated, Literal, NotRequired, TypedDict, get_args, get_origin, get_type_hints
 
-from fairlane.model.documents import admin, groups, reports, tasks, work
+from fairlane.model.documents import admin, groups, reports, simulation, tasks, work
 from fairlane.service.operations.table import OPERATIONS
 
 _TYPES: Mapping[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -62,7 +62,11 @@ def _refinement(mark: object) -> AnswerSchema:
     return {"enum": list(map(str, mark))} if isinstance(mark, EnumType) else {"format": str(mark)}
 
 
-_TYPES_OF_ANSWERS = {**vars(tasks), **vars(reports), **vars(admin), **vars(groups), **vars(work)}
+_TYPES_OF_ANSWERS = {
+    name: value
+    for module in (tasks, reports, admin, groups, work, simulation)
+    for name, value in vars(module).items()
+}
 _BESIDE = ("Error", "LeaseToken", "Link")  # answers that are not those of an operation
 
 #: The schema of every answer; `Operation.gives` names it.
