@@ -114,7 +114,7 @@ def place_projects(
     for project, values in wanted.items():
         before = known.get(project)
         new = before or Project(project, clock=clock, present=False)
-        made = _with_values(new, values, policy.share.window)
+        made = with_values(new, values, policy.share.window)
         _refuse_taken(made, prefixes)
         if before is not None and before.prefix:
             prefixes.pop(before.prefix, None)
@@ -225,12 +225,12 @@ def _changed(
     context: Context, tx: Writing, project: Project, values: Mapping[str, object]
 ) -> Project:
     """The project with its changes, validated."""
-    made = _with_values(project, values, context.policy_for_reading(tx).share.window)
+    made = with_values(project, values, context.policy_for_reading(tx).share.window)
     _refuse_taken(made, _prefixes(known_projects(tx).values()))
     return made
 
 
-def _with_values(project: Project, values: Mapping[str, object], window: Micros) -> Project:
+def with_values(project: Project, values: Mapping[str, object], window: Micros) -> Project:
     budgets = {"budgets": lambda rows: project_budgets(rows, project.name, window)}
     try:
         changes = {key: _EMPTY[key] for key in values if key in _EMPTY}

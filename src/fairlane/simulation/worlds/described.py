@@ -1,0 +1,175 @@
+"""Workload: a world that a description fixes in part; everything else is drawn."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
+from operator import attrgetter
+
+from fairlane.engine.context import Context
+from fairlane.model.errors import Invalid
+from fairlane.model.instant import DAY, Instant, Micros
+from fairlane.model.project import Group
+from fairlane.model.record import changed, dataclass
+from fairlane.model.task import Task
+from fairlane.service import groups
+from fairlane.service.projects import place_projects
+from fairlane.settings import AgentSettings
+from fairlane.simulation.provider import Limits
+from fairlane.simulation.world import Act, Arrival, Fate, Shift
+from fairlane.simulation.worlds.hours import ALWAYS, FAR, Hours, spans
+from fairlane.simulation.worlds.profile import Profile
+from fairlane.simulation.worlds.sources import Source
+
+#: Most tasks of one simulation.
+TASKS_MAX = 1_000_000
+#: What is done for a kind that has no work of its own.
+ANY_WORK = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """A worker with its hours, and the instants at which it loses its power."""
+
+    name: str
+    slots: int | None = None
+    labels: tuple[str, ...] = ()
+    begin: Instant | None = None  # None: from the first instant on
+    end: Instant | None = None
+    hours: Hours = field(default=ALWAYS)
+    sudden: bool = False  # so ends each of its shifts
+    crashes: tuple[Instant, ...] = ()
+    back_after: Micros = 0
+
+    def shifts(self, begin: Instant, end: Instant) -> Iterator[Shift]:
+        """When it comes and goes between two instants."""
+        since = begin if self.begin is None else max(begin, self.begin)
+        until = end if self.end is None else min(end, self.end)
+        for opens, closes, _ in spans(self.hours, since, until):
+            came: Instant | None = opens
+            for crash in self.crashes:
+                if came is not None and came <= crash < closes:
+                    yield Shift(came, self.name, self.slots, self.labels)
+                    yield Shift(crash, self.name, 0, self.labels, sudden=True)
+                    back = crash + self.back_after
+                    came = back if back < closes else None
+            if came is not None:
+                yield Shift(came, self.name, self.slots, self.labels)
+                if closes < end:
+                    yield Shift(closes, self.name, 0, self.labels, self.sudden)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A description: projects, sources of work, what attempts are like, accounts, workers."""
+
+    title: str
+    begin: Instant
+    days: int | None
+    work: Mapping[str, Profile]
+    sources: tuple[Source, ...] = ()
+    projects: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    agent: str | None = None
+    agents: Mapping[str, AgentSettings] = field(default_factory=dict)
+    limits: Mapping[str, Limits] = field(default_factory=dict)
+    crews: tuple[Crew, ...] = ()
+    done: tuple[Act, ...] = ()
+    _by_name: Mapping[str, Source] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {source.name: source for source in self.sources})
+
+    @property
+    def end(self) -> Instant | None:
+        """When it ends; None: when nothing more happens."""
+        return None if self.days is None else self.begin + self.days * DAY
+
+    def lasting(self, days: int) -> Workload:
+        """The same for another number of days."""
+        return checked(changed(self, days=days))
+
+    def prepare(self, context: Context) -> None:
+        """Agents, projects and groups."""
+        own = context.settings
+        context.settings = changed(
+            own, agent=self.agent or own.agent, agents={**own.agents, **self.agents}
+        )
+        with context.store.write() as tx:
+            place_projects(context, tx, self.projects)
+            for name, values in self.groups.items():
+                made = groups.joined(tx.table(Group), name, groups.read(name, values))
+                tx.put(made)
+
+    def arrivals(self, seed: int) -> Iterator[Arrival]:
+        """What all sources add, by time; at the same instant in the order of the file."""
+        rows = (source.arrivals(seed, self.end) for source in self.sources)
+        count = 0
+        for arrival in heapq.merge(*rows, key=attrgetter("at")):
+            count += len(arrival.records)
+            if count > TASKS_MAX:
+                raise too_many(count)
+            yield arrival
+
+    def shifts(self) -> Iterator[Shift]:
+        """Workers that come and go; none: one that stays."""
+        last = FAR if self.end is None else self.end
+        rows = (crew.shifts(self.begin, last) for crew in self.crews)
+        return heapq.merge(*rows, key=attrgetter("at"))
+
+    def acts(self) -> Iterable[Act]:
+        """What people do besides adding work."""
+        return self.done
+
+    def fate(self, seed: int, task: Task, attempt: int, ran: Micros = 0) -> Fate:
+        """What becomes of an attempt: by the work of its source, or of its kind."""
+        return self.profile(task.id, task.kind).fate(seed, task.id, attempt, ran)
+
+    def profile(self, task: str, kind: str) -> Profile:
+        """What attempts of a task are like."""
+        source = self._by_name.get(task.partition(".")[0].rpartition("-")[0])
+        found = self.work_named(kind, "" if source is None else source.work_of(task))
+        if found is None:
+            raise no_work(kind)
+        return found
+
+    def work_named(self, kind: str, name: str = "") -> Profile | None:
+        """The work of this name, else that of a kind, else what everything else is like."""
+        if name:
+            return self.work.get(name)
+        return self.work.get(kind) or self.work.get(ANY_WORK)
+
+
+def checked(workload: Workload) -> Workload:
+    """The workload, unless it has no end, is too large, or has tasks that nobody describes."""
+    expected = 0
+    for source in workload.sources:
+        size = source.expected(workload.end)
+        if size is None:
+            hint = "Give the source until or most, or the workload days."
+            raise Invalid(f"source {source.name} never ends", hint)
+        expected += size
+        for name, kind in source.kinds():
+            if workload.work_named(kind, name) is None:
+                raise no_work(kind, name).within(f"source {source.name}")
+    if expected > TASKS_MAX:
+        raise too_many(expected)
+    for crew in workload.crews:
+        if workload.days is None and crew.end is None and crew.hours != ALWAYS:
+            hint = "Give the worker until, or the workload days."
+            raise Invalid(f"worker {crew.name} comes and goes for ever", hint)
+    return workload
+
+
+def too_many(count: int) -> Invalid:
+    """More tasks than one simulation takes."""
+    hint = f"Use at most {TASKS_MAX:,}: fewer days, lower rates."
+    return Invalid(f"{count:,} tasks are too many", hint)
+
+
+def no_work(kind: str, name: str = "") -> Invalid:
+    """Nobody knows how long such a task takes."""
+    wanted = name or kind
+    known = "" if name else f", or [work.{ANY_WORK}] for every kind"
+    return Invalid(f"no work is called {wanted!r}", f"Write a table [work.{wanted}]{known}.")

@@ -1,0 +1,1 @@
+"""The parts of a workload file, each with its readers."""
