@@ -89,7 +89,8 @@ def test_an_agent_in_a_sandbox_reads_no_secret_and_writes_nothing_outside(
     before = ground.digest()
     ground.attack()
     assert ground.harm(before) == {}
-    assert ground.leaked() == {}
+    # For Landlock the list of processes is no file: it hides no command line, and says so.
+    assert ground.leaked().keys() == ({"line"} if kind == "landlock" else set())
     assert ground.strays() == {}
     tell(record_property, kind, ground.tricks)
 
@@ -102,7 +103,7 @@ def test_the_same_tricks_are_seen_to_succeed_without_a_sandbox(
     monkeypatch.setenv("PRIVATE_WORD", ground.canary("environment"))
     before = ground.digest()
     ground.attack()
-    assert ground.leaked().keys() == {"ssh", "store", "work", "token", "environment"}
+    assert ground.leaked().keys() == {"ssh", "store", "work", "token", "environment", "line"}
     assert ground.strays().keys() == set(list_inside.STRAYING.values())
     seen = {trick.name for trick in ground.tricks} - {"reads-environments", *list_inside.STRAYING}
     assert ground.harm(before).keys() == seen

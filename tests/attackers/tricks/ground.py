@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import stat
+import subprocess
 import sys
 from collections.abc import Iterable
 from contextlib import redirect_stderr, redirect_stdout, suppress
@@ -121,10 +122,14 @@ class Ground:
         return record
 
     def innocent(self, name: str, project: str) -> dict[str, Any]:
-        """A task that does what it should; its prompt and its work are nobody else's business."""
-        script = f"echo {self.canary('work')} > {name}; echo {name}"
+        """A task that does what it should; its prompt and its work are nobody else's business.
+
+        Its command line holds no secret: the kernel shows it to everybody.
+        """
+        script = f'echo "$WORK" > {name}; echo {name}'
         about = {"id": name, "project": project, "prompt": self.canary("store")}
-        return about | {"merge": "merge", "command": ["sh", "-c", script]}
+        secret = {"WORK": self.canary("work")}
+        return about | {"merge": "merge", "command": ["sh", "-c", script], "env": secret}
 
     def settled(self, names: Iterable[str]) -> dict[str, str]:
         """Wait until these have ended; their statuses."""
@@ -139,9 +144,14 @@ class Ground:
         return ended
 
     def attack(self) -> None:
-        """Everything that is tried, then everything that a daemon and a person do afterwards."""
-        self.begin()
-        self.end()
+        """Everything that is tried, then everything that a daemon and a person do afterwards.
+
+        All the while a program of the user's runs that was given a word on its command line.
+        """
+        line = f"read nothing; : {self.canary('line')}"
+        with subprocess.Popen(["sh", "-c", line], stdin=subprocess.PIPE):
+            self.begin()
+            self.end()
 
     def begin(self) -> None:
         """A daemon, somebody innocent, and everything that is tried."""
@@ -255,7 +265,7 @@ class Ground:
 
     def leaked(self) -> dict[str, str]:
         """Secrets that stand in what hostile agents printed or left, and where."""
-        names = ("ssh", "store", "work", "environment")
+        names = ("ssh", "store", "work", "environment", "line")
         secrets = {self.canary(what).encode(): what for what in names}
         secrets[self.token.encode()] = "token"
         found: dict[str, str] = {}
