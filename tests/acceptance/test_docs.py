@@ -18,6 +18,7 @@ from fairlane.policy import schema
 from fairlane.service.planning import plan_scenario
 from fairlane.service.scenario import check, parse, read, tasks, world
 from fairlane.settings import Settings
+from fairlane.simulation.worlds.workload import parse_workload, read_text
 from tests.acceptance.commands import ROOT
 from tests.waiting import LIMIT_SECONDS
 
@@ -26,7 +27,7 @@ DOCUMENTS = [
     "docs/walk.md", "docs/results.md", "docs/sources.md", "docs/sources/beads.md",
     "docs/sources/cards.md", "docs/sources/taskmaster.md", "docs/sources/spec-kit.md",
     "docs/sources/backlog.md", "docs/sources/github.md", "docs/sources/sync.md",
-    "docs/groups.md", "docs/notifications.md",
+    "docs/groups.md", "docs/notifications.md", "docs/workloads.md",
     *(f"docs/coming-from/{each}.md" for each in (
         "loopr", "agency", "agent-queue", "gas-town", "cool-workflow",
     )),
@@ -104,6 +105,9 @@ def test_toml_blocks_are_good(name):
         if language == "toml":
             if text.startswith("# fairlane.toml\n"):
                 Settings.parse(tomllib.loads(text))
+                continue
+            if text.startswith("# workload.toml\n"):
+                parse_workload(read_text(text.encode(), name), name)
                 continue
             if "now =" not in text:
                 Policy.parse(tomllib.loads(text), name)  # as policy.toml has it
