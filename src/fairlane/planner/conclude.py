@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from fairlane.model.instant import Instant
@@ -37,7 +38,7 @@ def conclude(round: Round, picks: list[Pick], left: list[Left]) -> Plan:
         reclaims=tuple(round.reclaims),
         holds=tuple(holds),
         reason=_reason(round, picks, left),
-        wake_at=_wake_at(round, [*hold_of.values(), *(row.hold for row in round.waiting)]),
+        wake_at=wake_at(round, [*hold_of.values(), *(row.hold for row in round.waiting)]),
         clocks=round.share.after(),
     )
 
@@ -60,7 +61,7 @@ def _reason(round: Round, picks: list[Pick], left: list[Left]) -> Reason:
     return Reason.BATCH if round.batch_left == 0 else Reason.HELD
 
 
-def _wake_at(round: Round, holds: list[Hold]) -> Instant | None:
+def wake_at(round: Round, holds: Iterable[Hold]) -> Instant | None:
     """The earliest time at which a hold, a wait or a park ends by itself, or a lease expires."""
     times = {hold.until for hold in holds}
     times.add(round.snapshot.half_open_at)

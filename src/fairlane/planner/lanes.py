@@ -7,7 +7,7 @@ and offers the best one, and the offers are compared afresh at every pick.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heapreplace
 from operator import attrgetter, itemgetter
 
@@ -78,7 +78,16 @@ def play(round: Round) -> Plan:
     """Take picks until nothing more can start; the round then shows why the rest cannot."""
     order, age_from = round.order, round.policy.score.age_from
     lines = [LaneCursor(lane, age_from, round.rules, order) for lane in round.lanes]
-    offers = _offers(lines, order)
+    picks = take_all(round, offers_of(heaps_of(lines, order).values(), order))
+    short = short_of(lines)
+    if short:
+        raise WindowUsedUp(frozenset(short))
+    return conclude(round, picks, left_of(lines, order))
+
+
+def take_all(round: Round, offers: Offers) -> list[Pick]:
+    """The picks of a round, best first; heaps and offers are used up."""
+    order = round.order
     picks: list[Pick] = []
     refused: set[LaneRules] = set()
     while offers and not round.is_full():
@@ -99,13 +108,15 @@ def play(round: Round) -> Plan:
         if round.share.moves_all:
             offers = [(_place(heap, order), heap) for _, heap in offers]
             heapify(offers)
-    short = [line.key for line in lines if line.taken == len(line.entries) < line.count]
-    if short:
-        raise WindowUsedUp(frozenset(short))
-    return conclude(round, picks, _left(lines, order))
+    return picks
 
 
-def _offers(lines: list[LaneCursor], order: Order) -> Offers:
+def short_of(lines: Iterable[LaneCursor]) -> list[LaneKey]:
+    """The lanes of which more might have been taken than was read."""
+    return [line.key for line in lines if line.taken == len(line.entries) < line.count]
+
+
+def heaps_of(lines: Iterable[LaneCursor], order: Order) -> dict[str, Heap]:
     """One heap a project; one for all where no key belongs to projects."""
     heaps: dict[str, Heap] = {}
     for line in lines:
@@ -113,7 +124,12 @@ def _offers(lines: list[LaneCursor], order: Order) -> Offers:
         heaps.setdefault(project, []).append((*line.rank, line))
     for heap in heaps.values():
         heapify(heap)
-    offers = [(_place(heap, order), heap) for heap in heaps.values()]
+    return heaps
+
+
+def offers_of(heaps: Iterable[Heap], order: Order) -> Offers:
+    """The heaps, none of which is empty, by their best lane."""
+    offers = [(_place(heap, order), heap) for heap in heaps]
     heapify(offers)
     return offers
 
@@ -132,7 +148,7 @@ def _place(heap: Heap, order: Order) -> Place:
     return order.full(line.rank, line.key.project)
 
 
-def _left(lines: list[LaneCursor], order: Order) -> list[Left]:
+def left_of(lines: Iterable[LaneCursor], order: Order) -> list[Left]:
     """The lanes of which something is left, in the order of their heads."""
     rest = [line for line in lines if line.taken < line.count]
     if order.by_project:

@@ -45,13 +45,18 @@ class Share:
         }
         self.present = {name: project.present for name, project in snapshot.projects.items()}
         self.starts = {name: project.starts for name, project in snapshot.projects.items()}
-        counted = [snapshot.projects[name] for name in sorted(active)]
-        self._weights = sum(project.weight for project in counted)
-        self._received = {name: project.tokens for name, project in snapshot.projects.items()}
+        self._weights, self._total, self._received = 0, 0, dict[str, int]()
+        if self._rules.mode == "deficit":
+            self._sum_up(flights, active)
+
+    def _sum_up(self, flights: list[Flight], active: frozenset[str]) -> None:
+        """What everybody has received, and all active projects together."""
+        self._received = {name: project.tokens for name, project in self._projects.items()}
         if not self._rules.frozen:
             for flight in flights:
                 self._received[flight.project] += max(0, flight.estimate - flight.used)
-        self._total = sum(self._received[project.name] for project in counted)
+        self._weights = sum(self._projects[name].weight for name in active)
+        self._total = sum(self._received[name] for name in active)
 
     def arrive(self, present: frozenset[str]) -> None:
         """A project that becomes present catches up by the idle credit at most."""
@@ -144,28 +149,46 @@ class Order:
     """Compares lanes by their heads. Every value is a whole number."""
 
     def __init__(self, policy: Policy, now: Instant, share: Share) -> None:
-        self._now = now
         self._after = policy.overdue.after
         self._created = policy.score.age_from == "created"
         self._score = policy.score
-        self._ripe = full_age_since(policy.score, now)
         #: What `_find_terms` has found, by kind, priority, depth and failures.
         self._terms: dict[tuple[object, ...], tuple[int, int, ScoreParts]] = {}
         places: list[int] = []
         #: The place of each key of projects in a full rank.
-        self._project_keys: list[tuple[int, Callable[[str], Key]]] = []
+        self._places: list[tuple[int, str]] = []
         for key in (*policy.order, "age", "seq"):
             if key in PROJECT_KEYS:
-                value = share.guarantee if key == "guarantee" else share.key
-                self._project_keys.append((len(places) + len(self._project_keys), value))
+                self._places.append((len(places) + len(self._places), key))
             elif key != "overdue" or self._after is not None:
                 places += [place for place in _PLACES[key] if place not in places]
         self._arrange: Callable[[Rank], Rank] = itemgetter(*places)
+        #: Whether any key belongs to projects.
+        self.by_project = bool(self._places)
+        #: Whether a place changes while time passes and nothing else happens.
+        self.by_score, self.by_overdue = 0 in places, 4 in places
+        self.move_to(now)
+        self.compare_by(share)
 
-    @property
-    def by_project(self) -> bool:
-        """Whether any key belongs to projects."""
-        return bool(self._project_keys)
+    def move_to(self, now: Instant) -> None:
+        """From here on it ranks as of this time."""
+        self._now, self._ripe = now, full_age_since(self._score, now)
+
+    def compare_by(self, share: Share) -> None:
+        """From here on it compares projects by these shares."""
+        self._project_keys: list[tuple[int, Callable[[str], Key]]] = [
+            (place, share.guarantee if key == "guarantee" else share.key)
+            for place, key in self._places
+        ]
+
+    def changes_at(self, entry: Entry) -> Instant | None:
+        """The first time after now at which its rank may be another; None: never again."""
+        since, times = self.since(entry), []
+        if self.by_score and since > self._ripe:
+            times.append(since + ((self._now - since) // MINUTE + 1) * MINUTE)
+        if self.by_overdue and self._after is not None and not self.overdue(entry):
+            times.append(since + self._after + 1)
+        return min(times, default=None)
 
     def since(self, entry: Entry) -> Instant:
         """The instant from which its age counts."""
