@@ -23,9 +23,9 @@ ENDS = ("succeeded", "failed", "launch_failed", "lost", "throttled", "environmen
 class Story:
     """Plain tasks under the lifecycle; `plan` commits what the planner says."""
 
-    def __init__(self, seed: int) -> None:
-        self.draw = Draw(Random(seed))
-        base = world(Random(seed), 8)
+    def __init__(self, seed: int, most: int = 8, only: tuple[str, ...] | None = None) -> None:
+        self.draw = Draw(Random(seed), only)
+        base = world(Random(seed), most, only)
         fresh = [
             replace(each, status=Status.QUEUED, lease=None, stop_requested="", max_attempts=None)
             for each in base.tasks

@@ -47,6 +47,14 @@ class Ledger:
         if worker is not None:
             self.slots[worker].append(task)
 
+    def leave(self, task: str, scopes: tuple[str, ...], worker: str | None) -> None:
+        """The opposite of `enter`."""
+        self.total -= 1
+        for scope in scopes:
+            self.holders[scope].remove(task)
+        if worker is not None:
+            self.slots[worker].remove(task)
+
     def reserve(self, scopes: tuple[str, ...], tokens: int, usd: int) -> None:
         """Tokens and dollars that a task in flight may still use."""
         for scope in scopes:

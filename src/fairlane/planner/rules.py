@@ -102,6 +102,14 @@ class Rules:
             rules = self._lanes[shape] = LaneRules(shape, self)
         return rules
 
+    def knows(self, shape: Shape) -> bool:
+        """Whether this shape was looked up before."""
+        return shape in self._lanes
+
+    def known(self) -> Iterable[LaneRules]:
+        """The rules of every shape that was looked up."""
+        return self._lanes.values()
+
     def of_lane(self, key: LaneKey, shape: Shape) -> LaneRules:
         """The rules for this lane: those of its shape, unless it was set apart."""
         return (self._owners and self._owners.get(key)) or self.of(shape)

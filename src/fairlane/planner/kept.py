@@ -1,0 +1,313 @@
+"""Kept: what planning reads and what did not change since the last round."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping
+from heapq import heappop, heappush
+from itertools import count
+from typing import TypeAlias
+
+from fairlane.model.instant import Instant
+from fairlane.model.project import History, Project
+from fairlane.model.snapshot import InFlight, Snapshot
+from fairlane.model.task import Lane, LaneKey, shape_of
+from fairlane.planner.lanes import Heap, Item, LaneCursor
+from fairlane.planner.order import Order, Share
+from fairlane.planner.round import Ledger, Workers
+from fairlane.planner.rules import LaneRules, Rules
+from fairlane.policy.policy import Policy
+
+#: What planning knows of a project besides its numbers: when it changes, everything is read anew.
+_Static: TypeAlias = tuple[object, ...]
+
+
+class Doubled(Exception):
+    """Two tasks in flight have one lock: what is kept cannot tell whose it is when one ends."""
+
+
+class KeptLane(LaneCursor):
+    """A lane from round to round."""
+
+    __slots__ = ("changes_at", "item", "lane", "seen")
+
+    def __init__(self, lane: Lane, age_from: str, rules: Rules, order: Order) -> None:
+        super().__init__(lane, age_from, rules, order)
+        self.lane, self.seen = lane, 0
+        self.changes_at = order.changes_at(self.head)
+        self.item: Item = (*self.rank, self)
+
+    def read(self, lane: Lane, age_from: str, order: Order) -> None:
+        """Other tasks are in it than before."""
+        self.lane, self.entries, self.count = lane, lane.in_order(age_from), lane.count
+        self.begin(order)
+
+    def begin(self, order: Order) -> None:
+        """Nothing is taken; its place is as of now."""
+        self.taken = 0
+        self.head = self.entries[0]
+        self.rank = order.rank(self.key, self.head)
+        self.changes_at = order.changes_at(self.head)
+        self.item = (*self.rank, self)
+
+
+class Kept:
+    """Everything of a snapshot that later rounds need in another form; `follow` keeps it so."""
+
+    def __init__(self, snapshot: Snapshot, policy: Policy, now: Instant) -> None:
+        self.policy, self.now, self.snapshot = policy, now, snapshot
+        self.rules = Rules(snapshot, policy, now)
+        self.ledger = Ledger()
+        self.workers = Workers(
+            snapshot.workers, policy.caps.get("all"), self.ledger, snapshot.assumed
+        )
+        self.order = Order(policy, now, Share(snapshot, policy, [], frozenset()))
+        self.flights: dict[str, InFlight] = {}
+        self.lanes: dict[LaneKey, KeptLane] = {}
+        #: Tasks that are ready, by the rules that hold them.
+        self.ready: dict[LaneRules, int] = {}
+        self.shelves: dict[str, Heap] = {}  # the lanes of a project (or all), best first
+        self._static = {name: _static(project) for name, project in snapshot.projects.items()}
+        self._histories = snapshot.history
+        self._resting: frozenset[str] = frozenset()
+        self._bound: dict[LaneRules, bool] = {}
+        self._free_projects: frozenset[str] | None = None
+        self._by_identity: dict[int, KeptLane] = {}
+        self._of_history: dict[tuple[str, str, str | None], list[LaneRules]] = {}
+        self._timers: list[tuple[Instant, int, KeptLane]] = []
+        self._numbers = count()
+        self._round = 0
+        self._fly(snapshot.in_flight)
+
+    def fits(self, snapshot: Snapshot, policy: Policy) -> bool:
+        """Whether nothing has changed that everything else rests on."""
+        known = self.snapshot
+        return (
+            (policy is self.policy or policy == self.policy)
+            and snapshot.groups == known.groups
+            and snapshot.paused == known.paused
+            and snapshot.workers == known.workers
+            and snapshot.assumed == known.assumed
+            and snapshot.agents == known.agents
+            and self._same_projects(snapshot.projects)
+        )
+
+    def follow(self, snapshot: Snapshot, lanes: tuple[Lane, ...], now: Instant) -> None:
+        """Take over what has changed; `lanes` are those with ready tasks."""
+        if snapshot.in_flight is not self.snapshot.in_flight:
+            self._fly(snapshot.in_flight)
+        if snapshot.history != self._histories:
+            self._learn(snapshot.history)
+        self.snapshot = snapshot
+        self.order.move_to(now)
+        self._age(now)
+        self._line_up(lanes)
+
+    def leave(self, task: str, rules: LaneRules, worker: str | None) -> None:
+        """A task is no longer in flight."""
+        self.ledger.leave(task, rules.scopes, worker)
+        for lock in rules.locks:
+            del self.ledger.locks[lock]
+
+    def put_back(self, key: LaneKey) -> None:
+        """What a plan has taken of a lane is only proposed."""
+        line = self.lanes[key]
+        if line.taken:
+            self._unshelve(line)
+            line.begin(self.order)
+            self._shelve(line)
+
+    def rules_of(self, key: LaneKey) -> LaneRules:
+        """The rules of a lane; known ones follow the history."""
+        shape = shape_of(key)
+        fresh = not self.rules.knows(shape)
+        rules = self.rules.of(shape)
+        if fresh:
+            place = (rules.project, rules.kind, rules.agent)
+            self._of_history.setdefault(place, []).append(rules)
+        return rules
+
+    # Which lanes nothing but the room holds
+
+    def rest(self, resting: frozenset[str]) -> None:
+        """These pools rest now: other lanes are bound by that."""
+        if resting != self._resting:
+            self._resting = resting
+            self._bound.clear()
+            self._free_projects = None
+            for rules in self.rules.known():
+                rules.checks = ()
+
+    def is_bound(self, rules: LaneRules) -> bool:
+        """Whether anything can hold a lane but the room: cap `all`, free slots, the batch."""
+        bound = self._bound.get(rules)
+        if bound is None:
+            bound = self._bound[rules] = self._find_bound(rules)
+        return bound
+
+    def bound(self) -> list[LaneRules]:
+        """The rules of lanes with ready tasks that something else can hold."""
+        return [rules for rules in self.ready if self.is_bound(rules)]
+
+    def free_projects(self) -> frozenset[str]:
+        """The projects with a ready task that only the room can hold."""
+        if self._free_projects is None:
+            names = [rules.project for rules in self.ready if not self.is_bound(rules)]
+            self._free_projects = frozenset(names)
+        return self._free_projects
+
+    def _find_bound(self, rules: LaneRules) -> bool:
+        known = self.snapshot.agents
+        return (
+            bool(rules.locks or rules.labels)
+            or rules.pool in self._resting
+            or any(scope != "all" for scope, _ in rules.caps)
+            or any(scope in self.rules.pauses for scope in rules.scopes)
+            or (known is not None and rules.agent is not None and rules.agent not in known)
+        )
+
+    # Projects
+
+    def _same_projects(self, projects: Mapping[str, Project]) -> bool:
+        known = self.snapshot.projects
+        if projects is known:
+            return True
+        if projects.keys() != known.keys():
+            return False
+        return all(
+            project is known[name] or _static(project) == self._static[name]
+            for name, project in projects.items()
+        )
+
+    # What is in flight
+
+    def _fly(self, in_flight: tuple[InFlight, ...]) -> None:
+        known = self.flights
+        flights = {flight.task: flight for flight in in_flight}
+        for task in [task for task in known if task not in flights]:
+            self._land(known[task])
+        for task, flight in flights.items():
+            before = known.get(task)
+            if before is flight:
+                continue
+            if before is not None:
+                if _place(before) == _place(flight):
+                    continue
+                self._land(before)
+            self._take_off(flight)
+        self.flights = flights
+
+    def _take_off(self, flight: InFlight) -> None:
+        rules = self.rules_of(flight.lane)
+        self.ledger.enter(flight.task, rules.scopes, flight.lease.worker)
+        for lock in rules.locks:
+            if self.ledger.locks.setdefault(lock, flight.task) != flight.task:
+                raise Doubled(lock)
+
+    def _land(self, flight: InFlight) -> None:
+        self.leave(flight.task, self.rules_of(flight.lane), flight.lease.worker)
+
+    # Lanes
+
+    def _line_up(self, lanes: tuple[Lane, ...]) -> None:
+        """Keep the lanes that are there."""
+        self._round += 1
+        known, stamp = self._by_identity, self._round
+        changed = False
+        for lane in lanes:
+            line = known.get(id(lane))
+            if line is None:
+                line, changed = self._line_for(lane), True
+            line.seen = stamp
+        if changed or len(lanes) != len(self.lanes):
+            for line in [line for line in self.lanes.values() if line.seen != stamp]:
+                self._drop(line)
+            self._by_identity = {id(line.lane): line for line in self.lanes.values()}
+
+    def _line_for(self, lane: Lane) -> KeptLane:
+        age_from = self.policy.score.age_from
+        line = self.lanes.get(lane.key)
+        if line is None:
+            self.rules_of(lane.key)
+            line = KeptLane(lane, age_from, self.rules, self.order)
+            self.lanes[lane.key] = line
+            self._count(line.rules, line.count)
+        else:
+            self._count(line.rules, lane.count - line.count)
+            self._unshelve(line)
+            line.read(lane, age_from, self.order)
+        self._shelve(line)
+        return line
+
+    def _drop(self, line: KeptLane) -> None:
+        self._unshelve(line)
+        del self.lanes[line.key]
+        self._count(line.rules, -line.count)
+
+    def _count(self, rules: LaneRules, more: int) -> None:
+        before = self.ready.get(rules, 0)
+        if not before or not before + more:
+            self._free_projects = None
+        if before + more:
+            self.ready[rules] = before + more
+        else:
+            self.ready.pop(rules, None)
+
+    def _shelve(self, line: KeptLane) -> None:
+        shelf = self.shelves.setdefault(self._shelf_of(line), [])
+        insort(shelf, line.item)
+        if line.changes_at is not None:
+            heappush(self._timers, (line.changes_at, next(self._numbers), line))
+
+    def _unshelve(self, line: KeptLane) -> None:
+        name = self._shelf_of(line)
+        shelf = self.shelves[name]
+        place: int = bisect_left(shelf, line.item)
+        del shelf[place]
+        if not shelf:
+            del self.shelves[name]
+
+    def _shelf_of(self, line: KeptLane) -> str:
+        return line.key.project if self.order.by_project else ""
+
+    def _age(self, now: Instant) -> None:
+        """Ranks follow the time."""
+        due: Iterable[KeptLane] = ()
+        if now < self.now:
+            due = self.lanes.values()
+        elif self._timers and self._timers[0][0] <= now:
+            due = self._due(now)
+        self.now = now
+        for line in due:
+            self._unshelve(line)
+            line.begin(self.order)
+            self._shelve(line)
+
+    def _due(self, now: Instant) -> list[KeptLane]:
+        due: dict[LaneKey, KeptLane] = {}
+        while self._timers and self._timers[0][0] <= now:
+            at, _, line = heappop(self._timers)
+            if line.changes_at == at and self.lanes.get(line.key) is line:
+                due[line.key] = line
+        return list(due.values())
+
+    # What finished attempts tell
+
+    def _learn(self, rows: tuple[History, ...]) -> None:
+        known = self.rules.history
+        history = {(row.project, row.kind, row.agent): row for row in rows}
+        places = [place for place, row in history.items() if known.get(place) is not row]
+        places += [place for place in known if place not in history]
+        for place in places:
+            for rules in self._of_history.get(place, ()):
+                rules.history = history.get(place)
+        self._histories, self.rules.history = rows, history
+
+
+def _place(flight: InFlight) -> tuple[LaneKey, str | None]:
+    """Where a task in flight counts."""
+    return flight.lane, flight.lease.worker
+
+
+def _static(project: Project) -> _Static:
+    return project.max_in_flight, project.status, project.workspaces, project.budgets
