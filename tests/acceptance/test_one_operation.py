@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import anyio
 import pytest
+import tomlkit
 
 from fairlane.client.remote import Remote
 from fairlane.model.errors import FairlaneError
@@ -47,6 +48,11 @@ TASKS = [
     {"id": "c", "group": "release", "agent": "codex"},
     {"id": "d", "project": "web", "agent": "gemini"},
 ]
+WORKLOAD = {
+    "title": "an hour of tests",
+    "work": {"default": {"duration": "20m", "tokens": 1000}},
+    "source": [{"every": "1m", "most": 60}],
+}
 WALK = (
     step("project_add", "project add web --weight 3", name="web", values={"weight": 3}),
     step("project_set", "project set web --weight 2", name="web", values={"weight": 2}),
@@ -100,6 +106,9 @@ WALK = (
     step("decision", "replay 1 --show", number=1),
     step("replay", "replay 1", number=1),
     step("replay", "replay 99", 1, number=99),
+    step("simulate", "simulate workload.toml --seed 3", workload=WORKLOAD, seed=3),
+    step("simulate", "simulate workload.toml --policy balancd", 2, workload=WORKLOAD,
+         policies=["balancd"]),
     step("events", "events --after 2", cursor=2, limit=1000),
     step("events", "events --kind added", kind="added", limit=1000),
     step("summary", "summary --since 2h", since="2h"),
@@ -128,7 +137,8 @@ class World(NamedTuple):
         return found
 
     def by_words(self, step: Step, file: Path) -> dict[str, Any]:
-        words = [str(file) if word == "tasks.jsonl" else word for word in step.words]
+        files = {name: str(file.with_name(name)) for name in ("tasks.jsonl", "workload.toml")}
+        words = [files.get(word, word) for word in step.words]
         said = self.home.run("--json", *words)
         assert said.code == step.code, (step, said)
         document = said.document
@@ -180,6 +190,7 @@ def test_the_walk_meets_every_operation():
 def test_every_interface_gives_the_same_document(worlds, tmp_path, capsys):
     file = tmp_path / "tasks.jsonl"
     file.write_text("".join(f"{each}\n".replace("'", '"') for each in TASKS))
+    file.with_name("workload.toml").write_text(tomlkit.dumps(WORKLOAD))
     words, there, tools = worlds
     equal: dict[str, str] = {}
 

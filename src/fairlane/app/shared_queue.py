@@ -12,6 +12,7 @@ from fairlane.app import ADDING, COLLECTING, STOPPING, collect_before, start_aft
 from fairlane.app.context_pool import ContextPool
 from fairlane.app.event_hub import EventHub
 from fairlane.app.shared_writer import SharedWriter
+from fairlane.app.simulations import Simulations
 from fairlane.clock import SYSTEM
 from fairlane.engine.context import Context
 from fairlane.model.instant import SECOND, Micros, parse_duration
@@ -46,6 +47,7 @@ class SharedQueue:
         self._closing = False
         self._collected_at = 0.0  # when a call last collected what has ended on this machine
         self.events = EventHub(self._contexts.current)
+        self._simulations = Simulations(self._readers)
         self.read, self.read_git = self._readers.run, self._git.run
 
     async def open(self) -> None:
@@ -56,6 +58,7 @@ class SharedQueue:
     async def close(self) -> None:
         """Answer what has arrived, and end."""
         self._closing = True
+        self._simulations.close()
         await asyncio.to_thread(self._writer.close)
         await asyncio.to_thread(self.events.close)
         self._readers.close()
@@ -76,8 +79,7 @@ class SharedQueue:
         if lease is not None:
             await self.read(lambda context: permit(context, name, values, lease, token=True))
         if operation.reads:
-            read = self.read_git if name in BY_GIT else self.read
-            return await read(lambda context: answer(context, name, **values))
+            return await self._read(name, values)
         taken: tuple[str, ...] = ()
         if self._collects(name):
             taken = await self._hands.run(lambda context: collect_before(context, name))
@@ -96,6 +98,12 @@ class SharedQueue:
         if name in STOPPING:
             await self._hands.run(stop_requested)
         return document
+
+    async def _read(self, name: str, values: Mapping[str, object]) -> Any:
+        if name == "simulate":
+            return await self._simulations.ask(values)
+        read = self.read_git if name in BY_GIT else self.read
+        return await read(lambda context: answer(context, name, **values))
 
     def _collects(self, name: str) -> bool:
         """Whether this call collects what has ended here; of many leases one a second does."""

@@ -13,7 +13,7 @@ from fairlane.model.instant import show_instant
 if TYPE_CHECKING:
     from fairlane.clock import Clock
     from fairlane.engine.context import Context
-    from fairlane.model.documents import admin, reports, sources, tasks, work
+    from fairlane.model.documents import admin, reports, simulation, sources, tasks, work
     from fairlane.model.documents.groups import GroupAnswer, GroupsAnswer
     from fairlane.model.instant import Instant
 
@@ -207,6 +207,20 @@ class Fairlane:
     def replay(self, number: int, *, planner: str = "lanes") -> reports.ReplayedAnswer:
         """Plan a recorded decision again; every difference is named."""
         return self.ask("replay", number=number, planner=planner)
+
+    def simulate(
+        self,
+        workload: Mapping[str, object],
+        policies: Sequence[str | Mapping[str, object]] | None = None,
+        *,
+        seed: int = 1,
+        days: int | None = None,
+        name: str = "workload",
+    ) -> simulation.SimulateAnswer:
+        """What policies would make of a workload: presets by name, or {"name", "policy"}."""
+        return self.ask(
+            "simulate", workload=workload, policies=policies, seed=seed, days=days, name=name
+        )
 
     # The queue and its rules.
 

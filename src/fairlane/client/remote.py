@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: How long a stream that broke is asked for again, and how often.
 AGAIN_SECONDS, PAUSE_SECONDS = 60.0, 0.5
+#: Operations whose answer takes long, with how long it is waited for.
+_LASTS = {"simulate": 3600.0}
 #: How often to poll a growing log.
 POLL_SECONDS = 0.3
 
@@ -48,7 +50,7 @@ class Remote:
             return self._list(arguments)
         if name == "lease" and arguments.get("wait"):
             return self._lease(arguments)
-        return self._one(name, arguments)
+        return self._one(name, arguments, _LASTS.get(name, 0.0))
 
     def events(self, after: int, task: str | None = None) -> Iterator[tasks.FollowedEvent]:
         """Every event after a number, then new ones; reconnects when a stream breaks."""

@@ -10,7 +10,15 @@ from typing import NoReturn
 
 from starlette.types import Receive, Scope, Send
 
-from fairlane.model.errors import FairlaneError, Forbidden, Invalid, NotFound, Refused, TryLater
+from fairlane.model.errors import (
+    Busy,
+    FairlaneError,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Refused,
+    TryLater,
+)
 from fairlane.model.values import once
 
 #: `Retry-After`, in seconds.
@@ -86,10 +94,15 @@ def refusal(error: Exception, scope: Scope) -> Answer:
     return Answer(error.status, text.encode(), headers)
 
 
+#: Kind of error -> its status, the narrower kind first.
+_STATUSES = (
+    (Forbidden, 403), (NotFound, 404), (Invalid, 422), (Busy, 429), (TryLater, 503), (Refused, 409),
+)  # fmt: skip
+
+
 def status_of(error: FairlaneError) -> int:
     """The status of an error of an operation."""
-    kinds = ((Forbidden, 403), (NotFound, 404), (Invalid, 422), (TryLater, 503), (Refused, 409))
-    return next((status for kind, status in kinds if isinstance(error, kind)), 500)
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
 
 
 #: Most bytes of a body.

@@ -21,7 +21,7 @@ ERRORS = {
     413: "The body is too large.",
     415: "The body is not said to be JSON.",
     422: "Invalid; nothing was changed.",
-    429: "Come later: deferred, or too many wrong tokens.",
+    429: "Come later: deferred, too many wrong tokens, or another simulation is under way.",
     500: "A bug in Fairlane.",
     503: "Busy; ask again.",
 }

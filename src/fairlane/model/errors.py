@@ -96,6 +96,12 @@ class TryLater(FairlaneError):
     exit_code = 75
 
 
+class Busy(TryLater):
+    """One call at a time is answered here, and another one is under way."""
+
+    code = "busy"
+
+
 class Interrupted(FairlaneError):
     """A person has interrupted a command that had done a part of its work."""
 

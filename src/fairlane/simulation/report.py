@@ -46,6 +46,7 @@ def policy_row(run: Run) -> documents.PolicyFlowDocument:
         "utilisation": utilisation(run),
         "by_project": _by_project(run, used),
         "by_kind": _by_kind(run, used),
+        "refused": run.refused,
         "attempts": _counts(attempt.outcome or RUNNING for attempt in run.attempts),
         "statuses": _counts(task.status for task in run.tasks),
         "lag": lag,

@@ -123,7 +123,7 @@ def projects(rows: Sequence[ProjectFlowDocument]) -> tuple[list[str], list[list[
 
 def head(answer: SimulateAnswer) -> str:
     """What was simulated, in one line."""
-    most = max(row["tasks"] for row in answer["policies"])
+    most = max(row["tasks"] + row["refused"] for row in answer["policies"])
     return f"{most:,} tasks in {length(answer['days'] * DAY / SECOND)}, seed {answer['seed']}"
 
 
@@ -163,7 +163,8 @@ MEASURES = (
     Measure("Longest wait", lambda row: row["waits"]["max"], length),
     Measure("Last attempt ended after", lambda row: row["took"], length),
     Measure("Largest distance of a share from its target", _unfair, percent),
-    Measure("Tasks not done", lambda row: row["tasks"] - row["done"], _number),
+    Measure("Tasks done", lambda row: row["done"], _number),
+    Measure("Tasks that the full queue refused", lambda row: row["refused"], _number),
     Measure("Throttled attempts", lambda row: row["attempts"].get("throttled", 0), _number),
     Measure("Cost", lambda row: row["usd"], dollars),
 )

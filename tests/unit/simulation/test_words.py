@@ -75,7 +75,7 @@ def test_what_held_tasks_is_named_with_the_longest_first():
 
 
 def test_only_what_differs_is_told():
-    quick = two_projects(policy="quick", tasks=two_projects().tasks[:3])
+    quick = two_projects(policy="quick", tasks=two_projects().tasks[:3], refused=7)
     slow = two_projects(
         policy="slow", attempts=(attempt("a", ended_at=minute(20), usd=90_000_000),)
     )
@@ -85,14 +85,14 @@ def test_only_what_differs_is_told():
         "Longest wait: 11 min (quick) to 15 min (balanced, slow)",
         "Last attempt ended after: 16 min (balanced, quick) to 20 min (slow)",
         "Largest distance of a share from its target: 0 % (balanced, quick) to 25 % (slow)",
-        "Tasks not done: 0 (quick) to 1 (balanced, slow)",
+        "Tasks that the full queue refused: 0 (balanced, slow) to 7 (quick)",
         "Cost: $1.25 (balanced, quick) to $90.00 (slow)",
     ]
     assert words.differences(report.answer("x", [two_projects(), two_projects()])) == []
 
 
 def test_one_line_says_what_was_simulated_and_one_what_came_of_it():
-    document = report.answer("x", [two_projects()])
-    assert words.head(document) == "4 tasks in 20 min, seed 1"
+    document = report.answer("x", [two_projects(refused=5)])
+    assert words.head(document) == "9 tasks in 20 min, seed 1"
     summary = "3 done; wait 60 s, p90 15 min; slots 42 % busy"
     assert words.summary(document["policies"][0]) == summary

@@ -24,11 +24,16 @@ WIDTH, LEFT, RIGHT, ROW, PANEL = 900, 150, 30, 22, 190
 _LANES_MAX = 40
 
 
-def draw(document: StatsAnswer, target: Path) -> None:
-    """Write the picture; the ending of the name says as what."""
+def check_target(target: Path) -> Path:
+    """A file that `draw` can write, by its name."""
     if target.suffix not in (".svg", ".png"):
         raise Invalid(f"--plot: {target} is neither .svg nor .png", "Name it FILE.svg.")
-    text = svg(document)
+    return target
+
+
+def draw(text: str, target: Path) -> None:
+    """Write a picture; the ending of the name says as what."""
+    check_target(target)
     try:
         if target.suffix == ".svg":
             target.write_text(text, encoding="utf-8")

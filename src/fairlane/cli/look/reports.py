@@ -171,9 +171,9 @@ def stats(call: Call, since: str | None, plot: str | None) -> None:
     """
     document: StatsAnswer = call.ask("stats", since=since)
     if plot is not None:
-        from fairlane.cli.look.plot import draw
+        from fairlane.cli.look.plot import draw, svg
 
-        draw(document, Path(plot))
+        draw(svg(document), Path(plot))
     drawn = "" if plot is None else f"\n\ndrawn: {safe(plot)}"
     call.show(document, lambda: stats_text(document) + drawn)
 

@@ -49,7 +49,8 @@ class PolicyFlowDocument(FlowDocument):
     """What one policy makes of the work; `statuses` are those at the end.
 
     `held` has seconds by code, summed over tasks; `attempts` counts by outcome; `took` is from the
-    begin to the end of the last attempt, in seconds.
+    begin to the end of the last attempt, in seconds; `refused` are tasks that never came in,
+    because the queue was full; no other figure has them.
     """
 
     name: str
@@ -58,6 +59,7 @@ class PolicyFlowDocument(FlowDocument):
     utilisation: float | None
     ends_per_day: float
     took: float
+    refused: int
     attempts: dict[str, int]
     lag: int | None
     bound: int | None

@@ -144,6 +144,12 @@ _CHECKS: Schema = {
         "additionalProperties": False,
     },
 }
+_RULES: Schema = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "policy": {"type": "object"}},
+    "required": ["policy"],
+    "additionalProperties": False,
+}
 _OUTCOMES = (
     "succeeded", "failed", "launch_failed", "throttled", "environment", "released", "canceled",
 )  # fmt: skip
@@ -263,6 +269,20 @@ _LOOK = (
               {"number": _whole("The decision.", 1),
                "planner": _text("Which one.", enum=["lanes", "reference"], default="lanes")},
               ("number",), "Replayed", reads=True, attempt="look", example={"number": 1}),
+    Operation("simulate", "simulation.simulate:simulate", "POST", "/simulate",
+              {"workload": _open("The workload, with the keys of a workload file."),
+               "policies": {
+                   "type": "array", "minItems": 1, "maxItems": 20,
+                   "description": "Presets by name, or rules; default: the policy in force.",
+                   "items": {"anyOf": [{"type": "string"}, _RULES]},
+               },
+               "seed": _whole("Other luck for another number.", default=1),
+               "days": _whole("Stop after this many days.", 1, 3660),
+               "name": _text("What the answer calls the workload.", default="workload")},
+              ("workload",), "Simulate", page=True, reads=True,
+              example={"workload": {"days": 1, "work": {"default": {"duration": "10m"}},
+                                    "source": [{"every": "1h"}]},
+                       "policies": ["balanced", "fair-share"]}),
 )  # fmt: skip
 _PULL = (
     Operation("lease", "service.pull:lease", "POST", "/leases",

@@ -1,0 +1,116 @@
+"""Apart: simulations in processes of their own, as many at once as there are processors."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from fairlane.model.errors import FairlaneError, Invalid, Refused, TryLater
+from fairlane.simulation.run import AttemptLine, Run, TaskLine
+
+if TYPE_CHECKING:
+    from fairlane.simulation.simulate import Order
+
+#: `-P`: the folder in which it is called adds no modules.
+_CHILD = (sys.executable, "-P", "-m", "fairlane.simulation.child")
+
+
+class Apart:
+    """Makes simulations once; `end` stops those under way, also from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._ended = False
+
+    def run(self, orders: Sequence[Order]) -> list[Run]:
+        """The runs, in the order of their orders; the first error ends all of them."""
+        at_once = min(len(orders), len(os.sched_getaffinity(0)))
+        with ThreadPoolExecutor(at_once, "simulation") as threads:
+            try:
+                return list(threads.map(self._one, orders))
+            finally:
+                self.end()
+
+    def end(self) -> None:
+        """Kill what is under way; nothing more begins."""
+        with self._lock:
+            self._ended = True
+            for child in self._children:
+                child.kill()
+
+    def _one(self, order: Order) -> Run:
+        with self._lock:
+            if self._ended:
+                raise _stopped()
+            child = subprocess.Popen(_CHILD, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._children.append(child)
+        try:
+            text = _answer_of(child, order)
+        finally:
+            with self._lock:
+                self._children.remove(child)
+        if self._ended:
+            raise _stopped()
+        return _run_of(text, child.returncode, order.name)
+
+
+def _stopped() -> TryLater:
+    return TryLater("the simulation was stopped", "Ask again.")
+
+
+def _answer_of(child: subprocess.Popen[bytes], order: Order) -> bytes:
+    """What a child prints; its input stays open until then: its end would end the child."""
+    with child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        try:
+            child.stdin.write(json.dumps(order).encode() + b"\n")
+            child.stdin.flush()
+        except BrokenPipeError:
+            pass  # its exit code says more
+        return child.stdout.read()
+
+
+def _run_of(text: bytes, code: int, name: str) -> Run:
+    """The run that a child printed, or the error that it met."""
+    if code != 0:
+        hint = "There is not enough memory, or standard error has its trace."
+        message = f"the simulation of {name!r} ended with exit code {code}"
+        raise FairlaneError(message, hint, "internal")
+    answer = json.loads(text)
+    if "error" in answer:
+        error, kind = answer["error"], Invalid if answer["invalid"] else Refused
+        raise kind(error["message"], error["hint"], error["code"])
+    return unpacked(answer)
+
+
+def packed(run: Run) -> dict[str, Any]:
+    """A run as JSON can hold it."""
+    values = {field.name: getattr(run, field.name) for field in fields(run)}
+    for key in ("weights", "lag", "held", "overshoot", "late"):
+        values[key] = dict(values[key])
+    rows = {"tasks": TaskLine, "attempts": AttemptLine}
+    return values | {key: [*map(_row_of(kind), values[key])] for key, kind in rows.items()}
+
+
+def _row_of(kind: type[TaskLine | AttemptLine]) -> attrgetter[tuple[object, ...]]:
+    return attrgetter(*(field.name for field in fields(kind)))
+
+
+def unpacked(document: Mapping[str, Any]) -> Run:
+    """The run that `packed` has packed."""
+    lists: dict[str, Any] = {
+        "tasks": tuple(TaskLine(*row) for row in document["tasks"]),
+        "attempts": tuple(AttemptLine(*row) for row in document["attempts"]),
+        "slots": tuple((at, count) for at, count in document["slots"]),
+    }
+    return Run(**(dict(document) | lists))
