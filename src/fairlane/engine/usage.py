@@ -20,6 +20,7 @@ from fairlane.model.project import (
     clock_after,
     clock_correction,
     counted,
+    each_counted,
     usage_scopes,
 )
 from fairlane.model.record import changed
@@ -164,17 +165,16 @@ class Books:
 def _learned(tx: Writing, policy: Policy, project: str, kind: str, agent: str | None) -> History:
     """What the newest attempts tell; where there are few, also those that were made elsewhere."""
     rows = tx.recent(project, kind, agent, SAMPLES)
-    count = policy.usage.count
-    used = [counted(Tokens(*row.tokens), count) for row in rows]
+    used = each_counted([row.tokens for row in rows], policy.usage.count)
+    priced = [(each, row.usd) for each, row in zip(used, rows, strict=True) if row.usd is not None]
     used += (tx.value(_samples(project, kind, agent)) or [])[: SAMPLES - len(used)]
-    priced = [row for row in rows if row.usd is not None]
     return History(
         project,
         kind,
         agent,
         percentile70(used) if used else policy.share.default_estimate,
-        sum(counted(Tokens(*row.tokens), count) for row in priced),
-        sum(row.usd or 0 for row in priced),
+        sum(each for each, _ in priced),
+        sum(usd for _, usd in priced),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from itertools import islice
 
@@ -13,6 +14,8 @@ from fairlane.store.base import HistoryRow
 from fairlane.store.memory.ordered import Ordered, give, take
 from fairlane.store.memory.queue import Queue
 
+#: How many of the newest attempts of one sort are kept at hand.
+NEWEST = 64
 Ended = tuple[Instant, int, str]  # when, fence, lease
 HistoryKey = tuple[str, str, str | None]  # project, kind, agent
 
@@ -29,6 +32,7 @@ class Attempts(Queue):
         self._leases: dict[str, Lease] = {}  # of open attempts, as tasks show them
         self._ended: Ordered[Ended] = Ordered()
         self._used: dict[HistoryKey, Ordered[Ended]] = {}
+        self._newest: dict[HistoryKey, deque[HistoryRow]] = {}  # what was read of them
 
     def attempt(self, lease: str) -> Attempt | None:
         return self._attempts.get(lease)
@@ -51,9 +55,15 @@ class Attempts(Queue):
         return rows
 
     def recent(self, project: str, kind: str, agent: str | None, limit: int) -> list[HistoryRow]:
-        ended = self._used.get((project, kind, agent), Ordered())
-        rows = [self._attempts[lease] for _, _, lease in islice(reversed(ended), limit)]
-        return [HistoryRow(project, kind, agent, row.tokens, row.usd) for row in rows]
+        key = (project, kind, agent)
+        ended = self._used.get(key, Ordered())
+        if limit > NEWEST:
+            return [self._history_row(lease) for _, _, lease in islice(reversed(ended), limit)]
+        newest = self._newest.get(key)
+        if newest is None:
+            rows = [self._history_row(lease) for _, _, lease in islice(reversed(ended), NEWEST)]
+            newest = self._newest[key] = deque(rows, NEWEST)
+        return list(islice(newest, limit))
 
     def put_attempts(self, attempts: Sequence[Attempt]) -> None:
         for attempt in attempts:
@@ -78,6 +88,10 @@ class Attempts(Queue):
         others = self._open.get(attempt.task, attempt.lease)
         if attempt.ended_at is None and others != attempt.lease:
             raise Refused(f"{name}: lease {others} has not ended")
+
+    def _history_row(self, lease: str) -> HistoryRow:
+        row = self._attempts[lease]
+        return HistoryRow(row.project, row.kind, row.agent, row.tokens, row.usd)
 
     def _lease_of(self, task: str) -> Lease | None:
         lease = self._open.get(task)
@@ -106,7 +120,16 @@ class Attempts(Queue):
         ended = (attempt.ended_at, attempt.fence, lease)
         self._ended.add(ended)
         if any(attempt.tokens):
-            give(self._used, (attempt.project, attempt.kind, attempt.agent), ended)
+            self._put_in_used((attempt.project, attempt.kind, attempt.agent), ended)
+
+    def _put_in_used(self, key: HistoryKey, ended: Ended) -> None:
+        give(self._used, key, ended)
+        newest = self._newest.get(key)
+        if newest is not None:
+            if self._used[key].last() == ended:
+                newest.appendleft(self._history_row(ended[2]))
+            else:
+                del self._newest[key]
 
     def _take_out(self, attempt: Attempt) -> None:
         lease = attempt.lease
@@ -122,4 +145,6 @@ class Attempts(Queue):
         ended = (attempt.ended_at, attempt.fence, lease)
         self._ended.remove(ended)
         if any(attempt.tokens):
-            take(self._used, (attempt.project, attempt.kind, attempt.agent), ended)
+            key = (attempt.project, attempt.kind, attempt.agent)
+            take(self._used, key, ended)
+            self._newest.pop(key, None)

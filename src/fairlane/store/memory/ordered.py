@@ -83,6 +83,10 @@ class Ordered(Generic[T]):
         """The smallest item."""
         return self._chunks[0][0] if self._chunks else None
 
+    def last(self) -> T | None:
+        """The greatest item."""
+        return self._lasts[-1] if self._lasts else None
+
     def after(self, item: T) -> Iterator[T]:
         """All items that are greater, smallest first."""
         at = bisect_right(self._lasts, item)

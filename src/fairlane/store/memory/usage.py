@@ -16,15 +16,17 @@ NOTHING: Amounts = (0, 0, 0, 0, 0, 0, 0)
 class Account:
     """The bookings of one scope by minute."""
 
-    __slots__ = ("_minutes", "_sums", "scope")
+    __slots__ = ("_last", "_minutes", "_sums", "scope")
 
     def __init__(self, scope: str) -> None:
         self.scope = scope
         self._minutes: list[Instant] = []
         self._sums: list[Amounts] = []  # of this minute and all before it
+        self._last: tuple[int, Amounts] | None = None  # the sum that was asked for last
 
     def add(self, minute: Instant, amounts: Amounts) -> None:
         """Books; nearly always into the last minute."""
+        self._last = None
         at = bisect_left(self._minutes, minute)
         if at == len(self._minutes) or self._minutes[at] != minute:
             self._minutes.insert(at, minute)
@@ -43,6 +45,7 @@ class Account:
         if whole:
             at = bisect_left(self._minutes, minute)
             del self._minutes[at], self._sums[at]
+            self._last = None
 
     def since(self, when: Instant | None) -> list[Booking]:
         """What was booked in every minute from then on."""
@@ -56,11 +59,18 @@ class Account:
 
     def sum(self, when: Instant) -> Booking | None:
         """What was booked from then on; None: nothing."""
+        amounts = self.total(when)
+        return None if amounts is None else booking(self.scope, when, amounts)
+
+    def total(self, when: Instant) -> Amounts | None:
+        """The same as numbers; the very same ones until they change."""
         start = bisect_left(self._minutes, when)
         if start == len(self._minutes):
             return None
-        before = self._sums[start - 1] if start else NOTHING
-        return booking(self.scope, when, _minus(self._sums[-1], before))
+        if self._last is None or self._last[0] != start:
+            before = self._sums[start - 1] if start else NOTHING
+            self._last = start, _minus(self._sums[-1], before)
+        return self._last[1]
 
 
 class Usage(UndoLog):
