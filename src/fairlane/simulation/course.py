@@ -37,7 +37,13 @@ class Course:
 
 
 def course_of(
-    world: World, provider: Provider, policy: Policy, seed: int, task: Task, attempt: int, at: Instant
+    world: World,
+    provider: Provider,
+    policy: Policy,
+    seed: int,
+    task: Task,
+    attempt: int,
+    at: Instant,
 ) -> Course:
     """The course of an attempt that begins now."""
     fate = provider.admit(task.pool, _timed(world.fate(seed, task, attempt), task, policy), at)
@@ -57,7 +63,9 @@ def use(provider: Provider, course: Course, before: Instant, now: Instant) -> Re
     """Book at the provider what an attempt used since it told last; the refusal it gets next."""
     if not provider.watches(course.pool):
         return None
-    return provider.use(course.pool, billed(course.used(now)[0]) - billed(course.used(before)[0]), now)
+    return provider.use(
+        course.pool, billed(course.used(now)[0]) - billed(course.used(before)[0]), now
+    )
 
 
 def billed(tokens: Counters) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fairlane.engine.context import Context
 from fairlane.model.instant import Instant
 from fairlane.model.project import Project, Tokens, Usage, counted
-from fairlane.model.task import Attempt, Status, Task
+from fairlane.model.task import Attempt, Task
 from fairlane.policy.policy import Policy
 from fairlane.service.reports.fairness import Bound, behind
 from fairlane.simulation.report import wait_of
@@ -77,8 +77,8 @@ class Notes:
             name = f"{budget.scope} {budget.window} {unit}"
             self._over[name] = max(self._over.get(name, 0), used - (limit or 0))
 
-    def run(self, context: Context, name: str, seed: int) -> Run:
-        """The whole simulation as one value."""
+    def run(self, context: Context, name: str, seed: int, refused: int) -> Run:
+        """The whole simulation as one value; `refused`: tasks that never came in."""
         policy = context.policy()
         with context.store.read() as reading:
             rows = [row for row in _every(reading) if not self._was_over(row.task)]
@@ -107,6 +107,7 @@ class Notes:
             bound=self._bound(projects, policy, made),
             overshoot=dict(sorted(self._over.items())),
             late=_late(tasks, self._last),
+            refused=refused,
         )
 
     def _was_over(self, task: Task) -> bool:
@@ -136,7 +137,8 @@ class Notes:
         costs = (max(attempt.estimate, _tokens(attempt, policy)) for attempt in made)
         room = max((slots for _, slots in self.slots), default=0)
         bound = Bound.of(policy, projects, max(costs, default=None), room)
-        parts = sorted(bound.part(project) for project in projects.values() if project.weight)
+        shared = [projects[name] for name in self._lag if name in projects]
+        parts = sorted(bound.part(project) for project in shared if project.weight)
         return sum(parts[-2:])
 
 

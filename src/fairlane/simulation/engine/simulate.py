@@ -12,14 +12,13 @@ from tempfile import TemporaryDirectory
 
 from fairlane.clock import VirtualClock
 from fairlane.engine import attempts, checks
-from fairlane.engine.attempts import Finished
-from fairlane.engine.context import Context
+from fairlane.engine.context import Context, Facts
 from fairlane.engine.end_attempt import Ending
-from fairlane.engine.snapshot import Facts, PlannedRound, look_and_plan
+from fairlane.engine.snapshot import PlannedRound, look_and_plan
 from fairlane.model.event import Happening
 from fairlane.model.instant import DAY, Instant
 from fairlane.model.project import Project
-from fairlane.model.task import Attempt, Task
+from fairlane.model.task import Attempt, Status, Task
 from fairlane.policy.policy import Policy
 from fairlane.service import tasks
 from fairlane.settings import Settings
@@ -33,6 +32,8 @@ from fairlane.store.memory.store import MemoryStore
 
 #: How long a simulation lasts at most where nothing says when it ends.
 DAYS_MAX = 3660
+#: Workers that come and go while nothing else happens: for so long something may still start.
+IN_VAIN = 31 * DAY
 
 
 def simulate(
@@ -60,13 +61,14 @@ class _Simulation:
         self._flights = Flights(world, seed)
         self._crew = Crew(self._context, self._clock, self._flights.running)
         self._notes = Notes(world.begin)
-        shifts = sorted(world.shifts(), key=lambda shift: shift.at)
-        self._shifts = Upcoming(shifts or [Shift(world.begin, WORKER)])
-        self._arrivals = Upcoming(world.arrivals(seed))
-        self._acts = Upcoming(sorted(world.acts(), key=lambda act: act.at))
+        self._shifts = Upcoming(world.shifts())
+        if self._shifts.at is None:
+            self._shifts = Upcoming([Shift(world.begin, WORKER)])
+        self._arrivals, self._acts = Upcoming(world.arrivals(seed)), Upcoming(world.acts())
         self._deferred: list[Arrival] = []
         self._renewed_at: dict[str, Instant] = {}  # by lease
         self._wake_at: Instant | None = None
+        self._moved_at = world.begin  # when something happened last, besides workers
 
     def run(self, name: str, days: int | None) -> Run:
         """From the begin to the end."""
@@ -81,7 +83,8 @@ class _Simulation:
         if days is not None:
             self._clock.at = end
             self._notes.pass_time(end)
-        return self._notes.run(self._context, name, self._seed)
+        refused = sum(len(arrival.records) for arrival in self._deferred)
+        return self._notes.run(self._context, name, self._seed, refused)
 
     def _write(self, policy: Policy) -> None:
         """The policy file of this home: people may change it."""
@@ -102,12 +105,25 @@ class _Simulation:
 
     def _next(self) -> Instant | None:
         """The next instant at which something happens; None: nothing more does."""
-        ahead = (
-            self._flights.at, self._shifts.at, self._acts.at, self._arrivals.at, self._wake_at,
-        )  # fmt: skip
-        return min((at for at in ahead if at is not None), default=None)
+        ahead = (self._flights.at, self._acts.at, self._arrivals.at, self._wake_at)
+        known = [at for at in ahead if at is not None]
+        if self._shifts.at is not None and (known or self._may_start_by(self._shifts.at)):
+            known.append(self._shifts.at)
+        return min(known, default=None)
+
+    def _may_start_by(self, at: Instant) -> bool:
+        """Whether a worker that comes may find work, where nothing else happens before."""
+        return at <= self._moved_at + IN_VAIN and self._is_open()
+
+    def _is_open(self) -> bool:
+        """Whether anything waits for a start, or for the end of an attempt that is lost."""
+        with self._context.store.read() as reading:
+            statuses = {tally.status for tally in reading.tallies()}
+        return any(status is Status.QUEUED or status.in_flight for status in statuses)
 
     def _instant(self, now: Instant) -> None:
+        if now != self._shifts.at:
+            self._moved_at = now
         self._end_attempts(now)
         self._renew(now)
         self._change_shifts(now)
@@ -126,6 +142,9 @@ class _Simulation:
         due = self._flights.due(now)
         if due.reports:
             attempts.progress(self._context, due.reports)
+        for lease, ending in due.endings.items():
+            if ending.happening is Happening.STOPPED:  # a person canceled it, and nobody else will
+                tasks.cancel(self._context, [self._flights.running[lease].task])
         self._finish(due.endings)
 
     def _finish(self, endings: Mapping[str, Ending]) -> None:
@@ -153,11 +172,11 @@ class _Simulation:
 
     def _renew(self, now: Instant) -> None:
         """What runs keeps its lease: it is renewed every third of its time, as daemons do."""
-        third = self._context.policy().lease.ttl // 3
-        due = [lease for lease, at in self._renewed_at.items() if now - at >= third]
+        third, renewed_at = self._context.policy().lease.ttl // 3, self._renewed_at
+        due = [lease for lease in self._flights.running if now - renewed_at.get(lease, 0) >= third]
         if due:
             attempts.renew(self._context, due)
-            self._renewed_at.update(dict.fromkeys(due, now))
+            renewed_at.update(dict.fromkeys(due, now))
 
     def _change_shifts(self, now: Instant) -> None:
         for shift in self._shifts.take(now):

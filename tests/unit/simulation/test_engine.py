@@ -1,0 +1,272 @@
+"""The engine: each thing that can happen in a world, at the instant at which it must."""
+
+from __future__ import annotations
+
+from fairlane.model.instant import HOUR, MINUTE, SECOND
+from fairlane.model.task import Outcome
+from fairlane.simulation.engine import simulate
+from fairlane.simulation.provider import Limits, Outage, Quota
+from fairlane.simulation.world import Act, Fate, Shift
+from tests.unit.simulation.fixed import BEGIN, FixedWorld, arrival, outcomes, policy, times
+
+TEN = Fate(10 * SECOND)
+
+
+def test_tasks_start_in_order_as_slots_become_free():
+    come = [arrival(0, {"id": "a"}, {"id": "b"}, {"id": "c"}), arrival(SECOND, {"id": "d"})]
+    world = FixedWorld(come, {"b": [Fate(4 * SECOND)]}, TEN)
+    run = simulate(world, policy(caps__all=2))
+    assert times(run) == [
+        ("a", 0, 10 * SECOND),
+        ("b", 0, 4 * SECOND),
+        ("c", 4 * SECOND, 14 * SECOND),
+        ("d", 10 * SECOND, 20 * SECOND),
+    ]
+    assert run.slots == ((BEGIN, 2),)
+    assert run.held == {"cap": (1 + 2 * 3 + 6) * SECOND}
+    assert run.end == BEGIN + 20 * SECOND
+    assert [(task.task, task.ready_at, task.status) for task in run.tasks] == [
+        ("a", BEGIN, "done"),
+        ("b", BEGIN, "done"),
+        ("c", BEGIN, "done"),
+        ("d", BEGIN + SECOND, "done"),
+    ]
+    assert run.late == {"default": 9 * SECOND}
+
+
+def test_a_failure_waits_and_is_tried_again_until_it_is_parked():
+    failing = Fate(SECOND, Outcome.FAILED, (5, 6, 7, 8), 9)
+    world = FixedWorld([arrival(0, {"id": "a"})], {}, failing)
+    run = simulate(world, policy(retry__base="30s", retry__max_attempts=3))
+    assert times(run) == [
+        ("a", 0, SECOND),
+        ("a", 31 * SECOND, 32 * SECOND),
+        ("a", 92 * SECOND, 93 * SECOND),
+    ]
+    assert run.held == {"backoff": 90 * SECOND}
+    assert run.tasks[0].status == "parked"
+    assert [(line.tokens, line.usd) for line in run.attempts] == [(5 + 6 + 8, 9)] * 3
+
+
+def test_a_task_starts_when_what_it_needs_is_done():
+    come = [arrival(0, {"id": "b", "needs": ["a"]}, {"id": "a"})]
+    run = simulate(FixedWorld(come, {}, TEN), policy())
+    assert times(run) == [("a", 0, 10 * SECOND), ("b", 10 * SECOND, 20 * SECOND)]
+    assert run.held == {"needs": 10 * SECOND}
+    assert run.tasks[0].ready_at == BEGIN + 10 * SECOND
+
+
+def test_no_attempt_runs_longer_than_its_timeout():
+    come = [arrival(0, {"id": "a", "max_attempts": 1})]
+    world = FixedWorld(come, {}, Fate(2 * HOUR, tokens=(100, 0, 0, 0), usd=11))
+    run = simulate(world, policy(attempt__timeout="30m"))
+    assert times(run) == [("a", 0, 30 * MINUTE)]
+    assert [(line.outcome, line.tokens, line.usd) for line in run.attempts] == [("failed", 25, 2)]
+
+
+def test_an_end_that_is_given_ends_it_before_anything_is_over():
+    world = FixedWorld([arrival(0, {"id": "a"}), arrival(40 * HOUR, {"id": "b"})], {}, TEN)
+    world.usual = Fate(30 * HOUR)
+    run = simulate(world, policy(attempt__timeout="100h"), days=1)
+    assert run.end == BEGIN + 24 * HOUR
+    assert times(run) == [("a", 0, None)]
+    assert [task.status for task in run.tasks] == ["running"]
+
+
+# Providers
+
+
+def test_a_rate_limit_throttles_then_one_probe_then_the_rest():
+    come = [arrival(0, *({"id": f"t{n}"} for n in range(4)))]
+    limits = {"demo": Limits((Quota(MINUTE, requests=2),))}
+    run = simulate(FixedWorld(come, {}, TEN, limits=limits), policy(caps__all=3))
+    assert times(run) == [
+        ("t0", 0, 10 * SECOND),
+        ("t1", 0, 10 * SECOND),
+        ("t2", 0, 2 * SECOND),  # refused: the provider asks for 60 s
+        ("t2", 62 * SECOND, 72 * SECOND),  # a probe
+        ("t3", 72 * SECOND, 82 * SECOND),
+    ]
+    assert outcomes(run, "t2") == ["throttled", "succeeded"]
+    assert run.held == {"cap": 2 * SECOND, "cooldown": 120 * SECOND, "probe": 10 * SECOND}
+
+
+def test_a_quota_cuts_off_who_reports_and_frees_at_its_reset():
+    come = [arrival(0, {"id": "a"})]
+    fate = Fate(100 * SECOND, tokens=(1000, 0, 0, 0), reports=3)
+    limits = {"demo": Limits((Quota(HOUR, tokens=500, resets=True),))}
+    run = simulate(FixedWorld(come, {"a": [fate]}, TEN, limits=limits), policy())
+    again = HOUR + MINUTE  # a minute of grace after the reset
+    assert times(run) == [("a", 0, 50 * SECOND), ("a", again, again + 10 * SECOND)]
+    assert [line.tokens for line in run.attempts] == [500, 0]
+    assert outcomes(run, "a") == ["throttled", "succeeded"]
+
+
+def test_an_outage_ends_what_runs():
+    outage = Outage(BEGIN + 5 * SECOND, BEGIN + 20 * SECOND, retry_after=15 * SECOND)
+    limits = {"demo": Limits(outages=(outage,))}
+    run = simulate(FixedWorld([arrival(0, {"id": "a"})], {}, TEN, limits=limits), policy())
+    assert times(run) == [("a", 0, 5 * SECOND), ("a", 20 * SECOND, 30 * SECOND)]
+
+
+# Budgets
+
+
+def test_what_a_budget_stops_ends_at_once_and_what_it_cost_is_known():
+    come = [arrival(0, {"id": "a"}, {"id": "b"})]
+    fates = {"a": [Fate(100 * SECOND, tokens=(800, 0, 0, 0), reports=3)]}
+    fates["b"] = [Fate(200 * SECOND, tokens=(400, 0, 0, 0))]
+    world = FixedWorld(come, fates, TEN)
+    budget = {"scope": "all", "tokens": 590, "window": "1h", "on_exceeded": "stop"}
+    run = simulate(world, policy(share__default_estimate=1, budget=[budget]))
+    assert times(run)[:2] == [("a", 0, 75 * SECOND), ("b", 0, 75 * SECOND)]
+    assert outcomes(run, "a")[0] == outcomes(run, "b")[0] == "released"
+    assert [line.tokens for line in run.attempts][:2] == [600, 150]
+    assert run.overshoot == {"all 1h tokens": 160}
+    assert run.held["budget"] > HOUR
+
+
+def test_a_budget_that_is_kept_is_not_overspent():
+    budget = {"scope": "all", "tokens": 5_000, "window": "24h"}
+    run = simulate(FixedWorld([arrival(0, {"id": "a"})], {}, TEN), policy(budget=[budget]))
+    assert run.overshoot == {"all 24h tokens": 0}
+
+
+# Workers
+
+
+def shift(after: int, worker: str, slots: int | None, **more: object) -> Shift:
+    return Shift(BEGIN + after * SECOND, worker, slots, **more)  # type: ignore[arg-type]
+
+
+def test_workers_come_and_go_and_each_runs_what_it_leased():
+    come = [arrival(0, *({"id": f"t{n}"} for n in range(4)))]
+    crew = [shift(0, "ada", 1), shift(5, "bob", 2), shift(8, "ada", 0)]
+    run = simulate(FixedWorld(come, {}, TEN, crew=crew), policy(caps__all=9))
+    assert [(line.task, line.worker) for line in run.attempts] == [
+        ("t0", "ada"), ("t1", "bob"), ("t2", "bob"), ("t3", "bob"),
+    ]  # fmt: skip
+    assert times(run) == [
+        ("t0", 0, 10 * SECOND),  # who leaves ends what it has begun
+        ("t1", 5 * SECOND, 15 * SECOND),
+        ("t2", 5 * SECOND, 15 * SECOND),
+        ("t3", 15 * SECOND, 25 * SECOND),
+    ]
+    assert run.slots == ((BEGIN, 1), (BEGIN + 5 * SECOND, 3), (BEGIN + 8 * SECOND, 2))
+
+
+def test_labels_choose_the_worker():
+    come = [arrival(0, {"id": "a", "labels": ["gpu"]}, {"id": "b"})]
+    crew = [shift(0, "ada", 1), shift(3, "bob", 1, labels=("gpu",))]
+    run = simulate(FixedWorld(come, {}, TEN, crew=crew), policy(caps__all=9))
+    assert [(line.task, line.worker, line.leased_at - BEGIN) for line in run.attempts] == [
+        ("b", "ada", 0),
+        ("a", "bob", 3 * SECOND),
+    ]
+    assert run.held == {"no_label": 3 * SECOND}
+
+
+def test_the_attempts_of_a_worker_that_vanished_are_lost_when_their_lease_is_over():
+    come = [arrival(0, {"id": "a"}, {"id": "b"})]
+    crew = [shift(0, "ada", 1), shift(0, "bob", 1), shift(60, "ada", 0, sudden=True)]
+    run = simulate(
+        FixedWorld(come, {}, Fate(HOUR), crew=crew), policy(retry__base="30s", lease__ttl="5m")
+    )
+    assert [(line.task, line.worker, line.outcome) for line in run.attempts] == [
+        ("a", "ada", "lost"), ("b", "bob", "succeeded"), ("a", "bob", "succeeded"),
+    ]  # fmt: skip
+    assert times(run, "a")[0] == ("a", 0, 5 * MINUTE)
+    assert times(run, "a")[1] == ("a", HOUR, 2 * HOUR)
+
+
+def test_a_worker_that_is_back_knows_at_once_what_it_has_lost():
+    crew = [shift(0, "ada", 1), shift(60, "ada", 0, sudden=True), shift(90, "ada", 1)]
+    world = FixedWorld([arrival(0, {"id": "a"})], {}, Fate(10 * MINUTE), crew=crew)
+    run = simulate(world, policy(retry__base="30s"))
+    assert times(run) == [
+        ("a", 0, 90 * SECOND),
+        ("a", 120 * SECOND, 12 * MINUTE),
+    ]
+    assert outcomes(run, "a") == ["lost", "succeeded"]
+
+
+def test_where_nobody_works_everything_waits_for_a_worker():
+    crew = [shift(3600, "ada", 1)]
+    run = simulate(FixedWorld([arrival(0, {"id": "a"})], {}, TEN, crew=crew), policy())
+    assert times(run) == [("a", HOUR, HOUR + 10 * SECOND)]
+    assert run.held == {"no_worker": HOUR}
+    assert run.slots == ((BEGIN, 0), (BEGIN + HOUR, 1))
+
+
+def test_a_lease_is_renewed_as_long_as_its_attempt_runs():
+    come = [arrival(0, {"id": "a"}), arrival(40 * MINUTE, {"id": "b"})]
+    crew = [shift(0, "ada", 1), shift(0, "bob", 1)]
+    run = simulate(FixedWorld(come, {}, Fate(HOUR), crew=crew), policy(lease__ttl="1m"))
+    assert [outcomes(run, "a"), outcomes(run, "b")] == [["succeeded"], ["succeeded"]]
+
+
+def test_workers_that_come_and_go_in_vain_do_not_go_on_for_ever():
+    crew = [shift(n * 86_400, "ada", n % 2) for n in range(1000)]
+    world = FixedWorld([arrival(0, {"id": "a", "labels": ["gpu"]})], crew=crew)
+    run = simulate(world, policy())
+    assert run.attempts == ()
+    assert run.end - BEGIN < 40 * 24 * HOUR
+
+
+# People
+
+
+def act(after: int, operation: str, **arguments: object) -> Act:
+    return Act(BEGIN + after * SECOND, operation, arguments)
+
+
+def test_people_pause_cancel_and_change_their_mind():
+    come = [arrival(0, {"id": "a"}, {"id": "b"}), arrival(SECOND, {"id": "c"})]
+    people = [
+        act(1, "pause", scope="all"),
+        act(4, "cancel", ids=["b"]),
+        act(9, "cancel", ids=["nobody"]),  # makes no sense here
+        act(30, "resume", scope="all"),
+    ]
+    run = simulate(FixedWorld(come, {}, TEN, people=people), policy(caps__all=2))
+    assert times(run) == [
+        ("a", 0, 10 * SECOND),
+        ("b", 0, 4 * SECOND),
+        ("c", 30 * SECOND, 40 * SECOND),
+    ]
+    assert outcomes(run, "b") == ["canceled"]
+    assert run.held == {"paused": 29 * SECOND}
+
+
+def test_what_the_queue_is_too_deep_for_comes_in_when_it_moves():
+    come = [arrival(n * SECOND, {"id": f"t{n}"}) for n in range(4)]
+    run = simulate(FixedWorld(come, {}, TEN), policy(caps__all=1, backpressure__hard=1))
+    assert [line[:2] for line in times(run)] == [(f"t{n}", 10 * n * SECOND) for n in range(4)]
+    assert [task.arrived_at - BEGIN for task in run.tasks] == [n * SECOND for n in range(4)]
+
+
+def test_what_never_comes_in_is_counted():
+    come = [arrival(n * SECOND, {"id": f"t{n}"}) for n in range(4)]
+    run = simulate(FixedWorld(come), policy(caps__all=0, backpressure__hard=1))
+    assert (len(run.tasks), run.refused) == (1, 3)
+
+
+def test_in_direct_mode_what_is_added_starts_whatever_the_caps_say():
+    come = [arrival(0, {"id": "a"}), arrival(SECOND, {"id": "b"})]
+    rules = policy(caps__all=1, capacity__mode="direct")
+    run = simulate(FixedWorld(come, {}, TEN), rules)
+    assert times(run) == [("a", 0, 10 * SECOND), ("b", SECOND, 11 * SECOND)]
+
+
+def test_checks_are_passed_by_what_succeeds_and_failed_where_the_fate_says():
+    check = {"checks": [["make", "test"], ["make", "lint"]], "max_attempts": 2}
+    failed = Fate(5 * SECOND, Outcome.CHECK_FAILED)
+    world = FixedWorld([arrival(0, {"id": "a", **check})], {"a": [failed]}, TEN)
+    run = simulate(world, policy(retry__base="1s"))
+    assert outcomes(run, "a") == ["check_failed", "succeeded"]
+
+
+def test_a_canceled_fate_is_a_cancel_by_a_person():
+    world = FixedWorld([arrival(0, {"id": "a"})], {}, Fate(SECOND, Outcome.CANCELED))
+    run = simulate(world, policy())
+    assert (outcomes(run, "a"), run.tasks[0].status) == (["canceled"], "canceled")
