@@ -48,11 +48,13 @@ class MemoryStore:
         """One transaction: undone when its block raises."""
         with self._turn:
             self._enter()
+            before = self._memory.version()
             self._memory.begin()
             try:
                 yield self._memory
                 self._memory.commit()
-                self._tell_others()
+                if self._memory.version() != before:
+                    self._tell_others()
             except BaseException:
                 self._memory.roll_back()
                 raise
@@ -104,6 +106,8 @@ class MemoryStore:
 
     def close(self) -> None:
         """Nothing more is asked of it."""
+        if self in self._handles:
+            self._handles.remove(self)
 
     def _enter(self) -> None:
         if self._busy:
