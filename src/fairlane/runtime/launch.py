@@ -188,9 +188,9 @@ class Launcher:
                 self._report(lease, LaunchFailed(block.reason, code=block.code).ending)
 
     @property
-    def waiting(self) -> set[str]:
-        """Leases that have no process yet."""
-        return {*self._preparing, *(lease["lease"] for _, lease in self._due)}
+    def waiting(self) -> dict[str, None]:
+        """Leases that have no process yet, in the order of their starts."""
+        return dict.fromkeys([*self._preparing, *(lease["lease"] for _, lease in self._due)])
 
     def take(self) -> Iterator[Launched]:
         """What became of launches since the last call, one by one."""

@@ -31,7 +31,7 @@ class Supervisor:
         self._started: dict[str, str | None] = {}  # launched, and not reported yet
         self._failed: dict[str, Ending] = {}  # not launched, and not reported yet
         self._unwatched: dict[str, tuple[LocalLeaseDocument, Handle]] = {}  # launched, not watched
-        self._lost: set[str] = set()  # leases that ended while their attempt was launched
+        self._lost: dict[str, None] = {}  # leases that ended while their attempt was launched
         self._renewed_at: Instant = 0
         self._progress_at = float("-inf")
         self._just_launched = False  # whether attempts were added whose stop nobody looked for
@@ -78,7 +78,7 @@ class Supervisor:
             else:
                 self._failed[lease["lease"]] = outcome
         if self._started:
-            self._lost.update(self._port.start(self._started).lost)
+            self._lost |= dict.fromkeys(self._port.start(self._started).lost)
             self._started.clear()
         self._finish(self._failed)
         self._failed.clear()
@@ -132,7 +132,7 @@ class Supervisor:
             return
         self._port.present()
         waiting = self._launcher.waiting
-        leases = {*self.running.attempts, *self._unwatched, *waiting}
+        leases = dict.fromkeys([*self.running.attempts, *self._unwatched, *waiting])
         if leases:  # of those that do not run yet, `blocked` or `start` learns of their end
             self._stop_lost(self._port.renew(leases, waiting).lost)
         self.follow_changes()  # a command may have died before it said what it started
