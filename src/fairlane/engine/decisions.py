@@ -163,12 +163,14 @@ def show(context: Context, number: int) -> DecisionAnswer:
         raise Refused(message, hint, "damaged_record") from error
 
 
-def replay(context: Context, number: int | None = None, planner: str = "lanes") -> ReplayedAnswer:
-    """Plan again from the record; every difference is named."""
+def replay(
+    context: Context, number: int | None = None, planner: str = "lanes", after: int = 0
+) -> ReplayedAnswer:
+    """Plan again from the record, of one or of all after one; every difference is named."""
     different: list[DifferenceDocument] = []
     count = 0
     with context.store.read() as reading:
-        wanted = _all(reading) if number is None else iter([_one(reading, number)])
+        wanted = _all(reading, after) if number is None else iter([_one(reading, number)])
         bases: dict[int, dict[LaneKey, Lane]] = {}
         policies: dict[str, Policy] = {}
         for decision in wanted:
@@ -280,8 +282,7 @@ def _recorded(reading: Reading, number: int) -> Decision | None:
     return next((row for row in reading.decisions(number - 1, 1) if row.number == number), None)
 
 
-def _all(reading: Reading) -> Iterator[Decision]:
-    after = 0
+def _all(reading: Reading, after: int) -> Iterator[Decision]:
     while page := reading.decisions(after, _PAGE):
         yield from page
         after = page[-1].number
