@@ -142,7 +142,8 @@ def _counts(model: Model, reading: Reading) -> Iterator[str]:
         untils = [model.tasks[name].due_at for name in names]
         until = min((at for at in untils if at is not None), default=None)
         if (count.count, list(count.tasks), count.until) != (len(names), names[:5], until):
-            yield f"waiting with {count.code}: {count} in the store, it must be {names} until {until}"
+            wanted = f"{names} until {until}"
+            yield f"waiting with {count.code}: {count} in the store, it must be {wanted}"
     codes = {count.code for count in reading.wait_counts()}
     for code, waiting in model.waiting.items():
         if waiting and code not in codes:

@@ -33,7 +33,7 @@ def wait_of(task: Task, status_of: StatusOf, policy: Policy, now: Instant) -> st
 
 
 def due_of(task: Task, wait: str, policy: Policy, now: Instant) -> Instant | None:
-    """When a timer may free it: the next one of what waits, the half-open time of what is parked."""
+    """When a timer may free it: the next of what waits, the half-open time of what is parked."""
     if task.status is Status.PARKED:
         return reopens_at(task, policy)
     if not wait:

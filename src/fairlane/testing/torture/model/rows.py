@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fairlane.store.base import Booking, Decision, Store
     from fairlane.testing.torture.ports import Write
 
-KINDS = (Project, Group, Pool, WorkerRow, Pause, History, PolicyText)
+KINDS: tuple[type[Any], ...] = (Project, Group, Pool, WorkerRow, Pause, History, PolicyText)
 #: What a row was before one write, None: it was not there; and what it is after it.
 TaskChange = tuple[Placed | None, Placed]
 AttemptChange = tuple["Attempt | None", "Attempt"]

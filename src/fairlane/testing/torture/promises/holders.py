@@ -1,0 +1,157 @@
+"""One holder: leases, fences, late reports, and what becomes of a lease that ran out."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fairlane.model.instant import show_instant
+from fairlane.model.task import Attempt, Status, Task
+from fairlane.testing.torture.promises.base import TOLERANCE, Commit, Problem, Problems, promise
+
+#: What of an attempt never changes.
+FIXED = (
+    "lease", "task", "project", "kind", "agent", "number", "fence", "worker", "leased_at",
+    "estimate", "weight", "workspace", "host", "executor", "direct",
+)  # fmt: skip
+#: What a report that comes after the end may still change: what was used.
+USAGE = ("tokens", "usd", "charged")
+#: What a success after a loss may change, too.
+LATE = ("outcome", "session", "result", "work", "checks")
+
+
+class Ground(Protocol):
+    """What is really there on the hosts, whatever anybody believes."""
+
+    def state_of(self, attempt: Attempt) -> str:
+        """`runs`, `result` (it left one), `gone`; empty: not known."""
+
+
+@promise("attempt", 3)
+def identity(
+    commit: Commit, before: Attempt | None, after: Attempt, ground: Ground | None
+) -> Problems:
+    """An attempt stays what it was when it was leased, and ends once, with an outcome."""
+    if (after.ended_at is None) != (after.outcome is None):
+        yield Problem(f"lease {after.lease} ended as {after.outcome}", after.task)
+    if before is None:
+        return
+    for field in FIXED:
+        was, now = getattr(before, field), getattr(after, field)
+        if was != now:
+            yield Problem(f"{field} of lease {after.lease} went from {was} to {now}", after.task)
+    if before.ended_at is not None and after.ended_at != before.ended_at:
+        yield Problem(f"lease {after.lease} ended a second time", after.task)
+
+
+@promise("fence", 3)
+def fences(commit: Commit, last: int, attempt: Attempt) -> Problems:
+    """Fences grow with every lease, and never come back."""
+    if attempt.fence <= last:
+        yield Problem(f"fence {attempt.fence} was given after fence {last}", attempt.task)
+
+
+@promise("attempt", 3)
+def older_holders(
+    commit: Commit, before: Attempt | None, after: Attempt, ground: Ground | None
+) -> Problems:
+    """What comes after the end of a lease changes nothing but usage; a late success its outcome."""
+    if before is None or before.ended_at is None or before == after:
+        return
+    may = commit.may.get(after.task) == after.fence
+    allowed = (*USAGE, *LATE) if before.outcome == "lost" and may else USAGE
+    for field in before.__dataclass_fields__:
+        was, now = getattr(before, field), getattr(after, field)
+        if was != now and field not in allowed:
+            yield Problem(
+                f"lease {after.lease} has ended ({before.outcome}), and its {field} went"
+                f" from {was!r} to {now!r}",
+                after.task,
+            )
+    if after.outcome != before.outcome and after.outcome != "succeeded":
+        yield Problem(f"the lost lease {after.lease} became {after.outcome}", after.task)
+
+
+@promise("task", 3)
+def late_successes(commit: Commit, before: Task, after: Task) -> Problems:
+    """A late success is that of the lost attempt, with no retry, cancel or new lease since."""
+    late = before.status in (Status.QUEUED, Status.PARKED) and after.status is Status.DONE
+    if late and after.id not in commit.late:
+        yield Problem("it became done, and no lost attempt of it may still succeed", after.id)
+
+
+@promise("attempt", 3)
+def losses(
+    commit: Commit, before: Attempt | None, after: Attempt, ground: Ground | None
+) -> Problems:
+    """An attempt is lost when its lease ran out by the store's clock, or its process is dead."""
+    if before is None or before.ended_at is not None or after.outcome != "lost":
+        return
+    expired = before.expires_at <= max(commit.times)
+    here = after.executor != "none" and after.host == commit.party.host
+    if not expired and not here:
+        when = show_instant(before.expires_at)
+        yield Problem(f"lease {after.lease} runs until {when}, and counts as lost", after.task)
+    state = ground.state_of(after) if here and ground is not None else ""
+    if state in ("runs", "result"):
+        what = "its process runs" if state == "runs" else "its result lies in its run folder"
+        yield Problem(f"lease {after.lease} counts as lost, and {what}", after.task)
+
+
+@promise("attempt", 3)
+def renewals(
+    commit: Commit, before: Attempt | None, after: Attempt, ground: Ground | None
+) -> Problems:
+    """A lease is given and renewed for the time of the policy, by the store's clock."""
+    same = before is not None and before.expires_at == after.expires_at
+    if same or after.ended_at is not None:
+        return
+    given_at = after.expires_at - commit.policy.lease.ttl
+    if abs(given_at - commit.now) > TOLERANCE:
+        when = show_instant(after.expires_at)
+        yield Problem(
+            f"at {show_instant(commit.now)} lease {after.lease} got until {when}", after.task
+        )
+    if before is None and not commit.is_now(after.leased_at):
+        yield Problem(f"it was leased at {show_instant(after.leased_at)}", after.task)
+
+
+@promise("attempt", 3)
+def checks_passed(
+    commit: Commit, before: Attempt | None, after: Attempt, ground: Ground | None
+) -> Problems:
+    """An attempt succeeds when every check that it was leased with has passed."""
+    if before is not None:
+        names = _names(before)
+        if _names(after) != names:
+            yield Problem(f"the checks of lease {after.lease} are no longer {names}", after.task)
+    if after.outcome == "succeeded" and (before is None or before.outcome != "succeeded"):
+        open_ = [str(row["name"]) for row in after.checks if not row.get("passed")]
+        if open_:
+            yield Problem(f"it succeeded without {', '.join(open_)}", after.task)
+
+
+def _names(attempt: Attempt) -> list[str]:
+    """Of its checks; its setup runs first, and is known only then."""
+    return [str(row["name"]) for row in attempt.checks if row["name"] != "setup"]
+
+
+@promise("lease", 3)
+def checks_given(commit: Commit, scene: object, attempt: Attempt, task: Task) -> Problems:
+    """A new lease has the checks of its project and those of its task."""
+    project = commit.model.projects[task.project]
+    own = [] if task.no_checks else [*project.checks, *task.checks]
+    wanted = [list(check.argv) for check in own]
+    given = [row["argv"] for row in attempt.checks]
+    missing = [argv for argv in wanted if argv not in given]
+    if missing:
+        yield Problem(f"it was leased without {missing}", task.id)
+
+
+@promise("decision", 3)
+def ends_what_ran_out(commit: Commit, when: int) -> Problems:
+    """A round ends every lease that has run out, unless this host sees its process."""
+    for attempt, task in commit.model.flying():
+        here = attempt.executor != "none" and attempt.host == commit.party.host
+        if attempt.expires_at <= when and not here:
+            at = show_instant(attempt.expires_at)
+            yield Problem(f"lease {attempt.lease} ran out at {at}, and is still open", task.id)
