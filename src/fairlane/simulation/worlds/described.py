@@ -10,20 +10,15 @@ from operator import attrgetter
 from fairlane.engine.context import Context
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import DAY, Instant, Micros
-from fairlane.model.project import Group
 from fairlane.model.record import changed, dataclass
 from fairlane.model.task import Task
-from fairlane.service import groups
-from fairlane.service.projects import place_projects
-from fairlane.settings import AgentSettings
 from fairlane.simulation.provider import Limits
 from fairlane.simulation.world import Act, Arrival, Fate, Shift
+from fairlane.simulation.worlds.ground import TASKS_MAX, Ground, too_many
 from fairlane.simulation.worlds.hours import ALWAYS, FAR, Hours, spans
 from fairlane.simulation.worlds.profile import Profile
 from fairlane.simulation.worlds.sources import Source
 
-#: Most tasks of one simulation.
-TASKS_MAX = 1_000_000
 #: What is done for a kind that has no work of its own.
 ANY_WORK = "default"
 
@@ -69,11 +64,7 @@ class Workload:
     days: int | None
     work: Mapping[str, Profile]
     sources: tuple[Source, ...] = ()
-    projects: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    groups: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    agent: str | None = None
-    agents: Mapping[str, AgentSettings] = field(default_factory=dict)
-    limits: Mapping[str, Limits] = field(default_factory=dict)
+    ground: Ground = field(default=Ground())
     crews: tuple[Crew, ...] = ()
     done: tuple[Act, ...] = ()
     _by_name: Mapping[str, Source] = field(init=False, repr=False, compare=False)
@@ -90,17 +81,14 @@ class Workload:
         """The same for another number of days."""
         return checked(changed(self, days=days))
 
+    @property
+    def limits(self) -> Mapping[str, Limits]:
+        """What providers allow, by pool."""
+        return self.ground.limits
+
     def prepare(self, context: Context) -> None:
         """Agents, projects and groups."""
-        own = context.settings
-        context.settings = changed(
-            own, agent=self.agent or own.agent, agents={**own.agents, **self.agents}
-        )
-        with context.store.write() as tx:
-            place_projects(context, tx, self.projects)
-            for name, values in self.groups.items():
-                made = groups.joined(tx.table(Group), name, groups.read(name, values))
-                tx.put(made)
+        self.ground.prepare(context)
 
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """What all sources add, by time; at the same instant in the order of the file."""
@@ -160,12 +148,6 @@ def checked(workload: Workload) -> Workload:
             hint = "Give the worker until, or the workload days."
             raise Invalid(f"worker {crew.name} comes and goes for ever", hint)
     return workload
-
-
-def too_many(count: int) -> Invalid:
-    """More tasks than one simulation takes."""
-    hint = f"Use at most {TASKS_MAX:,}: fewer days, lower rates."
-    return Invalid(f"{count:,} tasks are too many", hint)
 
 
 def no_work(kind: str, name: str = "") -> Invalid:

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
+from operator import attrgetter
 from pathlib import Path
-from typing import TypeVar
 
 from fairlane.careful_files import read_file
-from fairlane.intake.routing import DEFAULT_PROJECT
 from fairlane.model import values
-from fairlane.model.errors import FairlaneError, Invalid, did_you_mean
-from fairlane.model.instant import DAY, Instant, parse_instant
-from fairlane.model.project import Group, Project
+from fairlane.model.errors import FairlaneError, Invalid
+from fairlane.model.instant import Instant, parse_instant
 from fairlane.model.values import Values
-from fairlane.service import groups
-from fairlane.service.projects import with_values
-from fairlane.settings import AgentSettings, Settings
 from fairlane.simulation.worlds.described import Workload, checked
+from fairlane.simulation.worlds.file import ground as file_ground
 from fairlane.simulation.worlds.file import house
 from fairlane.simulation.worlds.file.added import read_source
 from fairlane.simulation.worlds.file.amounts import profile
+from fairlane.simulation.worlds.file.ground import read_ground, refuse_unknown
 from fairlane.simulation.worlds.file.moments import Calendar, begin, read_hours
+from fairlane.simulation.worlds.file.tables import named, several
 from fairlane.simulation.worlds.sources import Source
 
-_T = TypeVar("_T")
 #: A workload is a few pages; lists of recorded values make it longer.
 FILE_BYTES_MAX = 4_000_000
-#: Most tables of one sort, and most days.
-TABLES_MAX, DAYS_MAX = 1000, 3660
+DAYS_MAX = 3660
 #: The begin of a workload that does not say: a Monday.
 BEGIN: Instant = parse_instant("2026-01-05T00:00:00Z")
 CODE = "invalid_workload"
@@ -39,11 +35,8 @@ _PLAIN: Mapping[str, values.Reader[object]] = {
     "title": values.line,
     "begin": begin,
     "days": values.whole(1, DAYS_MAX),
-    "agent": values.name,
 }
-_NAMED = ("hours", "work", "projects", "groups", "agents", "pools")
-_LISTS = ("source", "worker", "act")
-_KEYS = (*_PLAIN, *_NAMED, *_LISTS)
+_KEYS = (*_PLAIN, *file_ground.KEYS, "hours", "work", "source", "worker", "act")
 
 
 def load_workload(path: str | Path) -> Workload:
@@ -106,133 +99,39 @@ def _workload(table: Mapping[str, object]) -> Workload:
         if key not in _KEYS:
             raise values.unknown("key", key, _KEYS)
     given: Values = values.read_all(_PLAIN, {key: table.get(key) for key in _PLAIN})
-    calendar = Calendar(
-        given.get("begin", BEGIN), _named(table, "hours", lambda row, _: read_hours(row))
-    )
-    sources = _several(
+    hours = named(table, "hours", lambda row, _: read_hours(row))
+    calendar = Calendar(given.get("begin", BEGIN), hours)
+    ground = read_ground(calendar, table)
+    sources = several(
         table, "source", lambda row, where, at: read_source(calendar, row, where, at + 1)
     )
-    agents = _named(table, "agents", _agent)
-    workload = Workload(
+    crews = several(table, "worker", lambda row, where, _: house.worker(calendar, row, where))
+    acts = several(table, "act", lambda row, where, _: house.act(calendar, row, where))
+    _refuse_twice("source", [source.name for source in sources])
+    _refuse_twice("worker", [crew.name for crew in crews])
+    records = {source.name: _records(source) for source in sources}
+    if any("project" not in row for rows in records.values() for row in rows):
+        ground = ground.with_default()
+    for name, rows in records.items():
+        refuse_unknown(ground, f"source {name}", rows)
+    return Workload(
         title=given.get("title", ""),
         begin=calendar.begin,
         days=given.get("days"),
-        agent=given.get("agent"),
-        work=_named(table, "work", profile),
+        work=named(table, "work", profile),
         sources=sources,
-        projects=_projects(_named(table, "projects", _project), sources),
-        groups=_groups(table),
-        agents=agents,
-        limits=_named(table, "pools", lambda row, where: house.limits(calendar, row, where)),
-        crews=_several(table, "worker", lambda row, where, _: house.worker(calendar, row, where)),
-        done=tuple(
-            sorted(
-                _several(table, "act", lambda row, where, _: house.act(calendar, row, where)),
-                key=lambda act: act.at,
-            )
-        ),
+        ground=ground,
+        crews=crews,
+        done=tuple(sorted(acts, key=attrgetter("at"))),
     )
-    _refuse_unknown(workload)
-    return workload
 
 
-def _named(
-    table: Mapping[str, object], key: str, read: Callable[[object, str], _T]
-) -> dict[str, _T]:
-    """The tables `[key.NAME]` by their names."""
-    rows = values.section(table.get(key) or {}, key)
-    if len(rows) > TABLES_MAX:
-        raise Invalid(f"{key}: {len(rows)} tables are too many", f"Use at most {TABLES_MAX}.")
-    made = {}
-    for name, row in rows.items():
-        try:
-            made[values.name(name)] = read(values.section(row, f"{key}.{name}"), f"{key}.{name}")
-        except Invalid as error:
-            raise (
-                error if error.message.startswith(key) else error.within(f"{key}.{name}")
-            ) from None
-    return made
+def _records(source: Source) -> list[dict[str, object]]:
+    """One record of each sort that a source adds."""
+    return [{**source.fields, **step.fields} for step in source.steps] or [{**source.fields}]
 
 
-def _several(
-    table: Mapping[str, object], key: str, read: Callable[[object, str, int], _T]
-) -> tuple[_T, ...]:
-    """The tables `[[key]]` in their order."""
-    rows = table.get(key) or []
-    if not isinstance(rows, list):
-        raise values.wrong("a list of tables", rows, f"Write [[{key}]] above each.").within(key)
-    if len(rows) > TABLES_MAX:
-        raise Invalid(f"{key}: {len(rows)} tables are too many", f"Use at most {TABLES_MAX}.")
-    return tuple(read(row, f"{key}[{at}]", at) for at, row in enumerate(rows))
-
-
-def _agent(table: object, where: str) -> AgentSettings:
-    """What differs between agents here: whose account they draw on."""
-    return AgentSettings(**values.read_all({"pool": values.name}, table, where))
-
-
-def _project(table: object, where: str) -> Mapping[str, object]:
-    """The keys of a project, as they are written: whoever makes it reads them again."""
-    rows, name = values.section(table, where), where.partition(".")[2]
-    for key in rows:
-        if key not in house.PROJECT:
-            raise values.unknown("key", f"{where}.{key}", house.PROJECT)
-    try:
-        with_values(Project(name), rows, DAY)
-    except Invalid as error:
-        message = error.message.removeprefix(f"project {name}: ")
-        raise Invalid(f"{where}: {message}", error.hint) from None
-    return rows
-
-
-def _groups(table: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
-    """Groups, those above before those under them."""
-    rows = _named(table, "groups", lambda row, _: values.section(row, ""))
-    known: dict[str, Group] = {}
-    for name, row in rows.items():
-        known[name] = groups.joined(known, name, groups.read(name, row))
-    return rows
-
-
-def _refuse_unknown(workload: Workload) -> None:
-    """Every name that is used must be there."""
-    agents = Settings(agents=workload.agents).known_agents()
-    pools = Settings(agents=workload.agents).known_pools()
-    sources, projects = workload.sources, workload.projects
-    for what, names in (
-        ("source", [source.name for source in sources]),
-        ("worker", [crew.name for crew in workload.crews]),
-    ):
-        for name in names if len(set(names)) < len(names) else ():
-            if names.count(name) > 1:
-                raise values.twice(name).within(what)
-    used: list[tuple[str, str, object, Collection[str]]] = [
-        ("workload", "agent", workload.agent, agents),
-        *(
-            (f"projects.{name}", "agent", row.get("agent"), agents)
-            for name, row in projects.items()
-        ),
-        *(("pools", "pool", name, pools) for name in workload.limits),
-    ]
-    for source in sources:
-        for row in (source.fields, *(step.fields for step in source.steps)):
-            used += [
-                (f"source {source.name}", "project", row.get("project"), projects),
-                (f"source {source.name}", "agent", row.get("agent"), agents),
-                (f"source {source.name}", "pool", row.get("pool"), pools),
-            ]
-    for where, what, word, known in used:
-        if word is not None and word not in known:
-            raise Invalid(f"{where}: there is no {what} {word!r}", did_you_mean(str(word), known))
-
-
-def _projects(
-    written: Mapping[str, Mapping[str, object]], sources: Iterable[Source]
-) -> dict[str, Mapping[str, object]]:
-    """The projects of the file, and `default` where tasks name none."""
-    nameless = any(
-        "project" not in {**source.fields, **row}
-        for source in sources
-        for row in (*(step.fields for step in source.steps), *(() if source.steps else ({},)))
-    )
-    return {**({DEFAULT_PROJECT: {}} if nameless else {}), **written}
+def _refuse_twice(what: str, names: Sequence[str]) -> None:
+    for name in names if len(set(names)) < len(names) else ():
+        if names.count(name) > 1:
+            raise values.twice(name).within(what)

@@ -20,9 +20,9 @@ from fairlane.simulation.worlds.file.moments import Calendar
 #: Most quotas and outages of a pool, and most crashes of a worker.
 LISTED_MAX = 1000
 #: The keys of a project that a simulation knows; the others are about repositories.
-PROJECT = ("weight", "max_in_flight", "budgets", "status", "agent")
+PROJECT = ("weight", "max_in_flight", "budgets", "status", "agent", "workspaces")
 #: What people do in a simulation.
-ACTS = ("pause", "resume", "cancel", "retry", "edit", "clear", "project_set", "group_set")
+ACTS = ("pause", "resume", "cancel", "retry", "edit", "project_set", "group_set")
 #: How attempts of a pool end while it is away.
 _OUTAGES = tuple(
     map(str, (Outcome.THROTTLED, Outcome.FAILED, Outcome.LAUNCH_FAILED, Outcome.ENVIRONMENT))

@@ -1,0 +1,82 @@
+"""What is there before anybody adds work: `agents`, `projects`, `groups`, `pools`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fairlane.model import values
+from fairlane.model.errors import Invalid, did_you_mean
+from fairlane.model.instant import DAY
+from fairlane.model.project import Group, Project
+from fairlane.service import groups
+from fairlane.service.projects import with_values
+from fairlane.settings import AgentSettings, Settings
+from fairlane.simulation.worlds.file import house
+from fairlane.simulation.worlds.file.moments import Calendar
+from fairlane.simulation.worlds.file.tables import named
+from fairlane.simulation.worlds.ground import Ground
+
+#: The keys of a file that make it.
+KEYS = ("agent", "agents", "projects", "groups", "pools")
+
+
+def read_ground(calendar: Calendar, table: Mapping[str, object]) -> Ground:
+    """The ground that these keys of a table describe."""
+    given = values.read_all({"agent": values.name}, {"agent": table.get("agent")})
+    ground = Ground(
+        agent=given.get("agent"),
+        agents=named(table, "agents", _agent),
+        projects=named(table, "projects", _project),
+        groups=_groups(table),
+        limits=named(table, "pools", lambda row, where: house.limits(calendar, row, where)),
+    )
+    refuse_unknown(ground, "agent", ({"agent": ground.agent},))
+    for name, row in ground.projects.items():
+        refuse_unknown(ground, f"projects.{name}", ({"agent": row.get("agent")},))
+    for name in ground.limits:
+        refuse_unknown(ground, "pools", ({"pool": name},))
+    return ground
+
+
+def refuse_unknown(ground: Ground, where: str, rows: Iterable[Mapping[str, object]]) -> None:
+    """Records must name projects, agents and pools that are there."""
+    settings = Settings(agents=ground.agents)
+    known = {
+        "project": tuple(ground.projects),
+        "agent": settings.known_agents(),
+        "pool": settings.known_pools(),
+    }
+    for row in rows:
+        for what, names in known.items():
+            name = row.get(what)
+            if name is not None and name not in names:
+                hint = did_you_mean(str(name), names)
+                raise Invalid(f"{where}: there is no {what} {name!r}", hint)
+
+
+def _agent(table: object, where: str) -> AgentSettings:
+    """What differs between agents in a simulation: the account that they use."""
+    return AgentSettings(**values.read_all({"pool": values.name}, table, where))
+
+
+def _project(table: object, where: str) -> Mapping[str, object]:
+    """The keys of a project, as they are written: they are read again where it is made."""
+    rows, name = values.section(table, where), where.partition(".")[2]
+    for key in rows:
+        if key not in house.PROJECT:
+            raise values.unknown("key", f"{where}.{key}", house.PROJECT)
+    try:
+        with_values(Project(name), rows, DAY)
+    except Invalid as error:
+        message = error.message.removeprefix(f"project {name}: ")
+        raise Invalid(f"{where}: {message}", error.hint) from None
+    return rows
+
+
+def _groups(table: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
+    """Groups; a parent comes before the groups under it."""
+    rows = named(table, "groups", values.section)
+    known: dict[str, Group] = {}
+    for name, row in rows.items():
+        known[name] = groups.joined(known, name, groups.read(name, row))
+    return rows
