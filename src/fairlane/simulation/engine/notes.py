@@ -116,6 +116,9 @@ class Notes:
     def _task_line(self, task: Task, attempts: list[Attempt]) -> TaskLine:
         started_at = min((attempt.leased_at for attempt in attempts), default=None)
         ready_at = self._ready_at.get(task.id, task.ready_since)
+        came_at = self.came_at.get(task.id, task.created_at)
+        if ready_at == task.created_at:
+            ready_at = came_at  # it could have started while the queue was full
         if ready_at is not None and started_at is not None:
             ready_at = min(ready_at, started_at)  # one that had begun before the simulation
         return TaskLine(
@@ -123,7 +126,7 @@ class Notes:
             project=task.project,
             kind=task.kind,
             group=task.group,
-            arrived_at=self.came_at.get(task.id, task.created_at),
+            arrived_at=came_at,
             ready_at=ready_at,
             started_at=started_at,
             ended_at=task.ended_at,
