@@ -19,7 +19,7 @@ from fairlane.simulation.worlds.file import ground as file_ground
 from fairlane.simulation.worlds.file import house
 from fairlane.simulation.worlds.file.added import read_source
 from fairlane.simulation.worlds.file.amounts import profile
-from fairlane.simulation.worlds.file.ground import read_ground, refuse_unknown
+from fairlane.simulation.worlds.file.ground import names_of, read_ground, refuse_unknown
 from fairlane.simulation.worlds.file.moments import Calendar, begin, read_hours
 from fairlane.simulation.worlds.file.tables import named, several
 from fairlane.simulation.worlds.sources import Source
@@ -112,8 +112,10 @@ def _workload(table: Mapping[str, object]) -> Workload:
     records = {source.name: _records(source) for source in sources}
     if any("project" not in row for rows in records.values() for row in rows):
         ground = ground.with_default()
+    known = names_of(ground)
     for name, rows in records.items():
-        refuse_unknown(ground, f"source {name}", rows)
+        for row in rows:
+            refuse_unknown(known, f"source {name}", row)
     return Workload(
         title=given.get("title", ""),
         begin=calendar.begin,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from typing import TypeAlias
 
+from fairlane.intake.routing import DEFAULT_PROJECT
 from fairlane.model import values
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import DAY
@@ -16,6 +18,8 @@ from fairlane.simulation.worlds.file.moments import Calendar
 from fairlane.simulation.worlds.file.tables import named
 from fairlane.simulation.worlds.ground import Ground
 
+#: What there is of each sort.
+Names: TypeAlias = Mapping[str, Collection[str]]
 #: The keys of a file that make it.
 KEYS = ("agent", "agents", "projects", "groups", "pools")
 
@@ -30,28 +34,32 @@ def read_ground(calendar: Calendar, table: Mapping[str, object]) -> Ground:
         groups=_groups(table),
         limits=named(table, "pools", lambda row, where: house.limits(calendar, row, where)),
     )
-    refuse_unknown(ground, "agent", ({"agent": ground.agent},))
+    known = names_of(ground)
+    refuse_unknown(known, "agent", {"agent": ground.agent})
     for name, row in ground.projects.items():
-        refuse_unknown(ground, f"projects.{name}", ({"agent": row.get("agent")},))
+        refuse_unknown(known, f"projects.{name}", {"agent": row.get("agent")})
     for name in ground.limits:
-        refuse_unknown(ground, "pools", ({"pool": name},))
+        refuse_unknown(known, "pools", {"pool": name})
     return ground
 
 
-def refuse_unknown(ground: Ground, where: str, rows: Iterable[Mapping[str, object]]) -> None:
-    """Records must name projects, agents and pools that are there."""
+def names_of(ground: Ground) -> Names:
+    """The names that records can use."""
     settings = Settings(agents=ground.agents)
-    known = {
-        "project": tuple(ground.projects),
+    return {
+        "project": ground.projects.keys() | {DEFAULT_PROJECT},
         "agent": settings.known_agents(),
         "pool": settings.known_pools(),
     }
-    for row in rows:
-        for what, names in known.items():
-            name = row.get(what)
-            if name is not None and name not in names:
-                hint = did_you_mean(str(name), names)
-                raise Invalid(f"{where}: there is no {what} {name!r}", hint)
+
+
+def refuse_unknown(known: Names, where: str, record: Mapping[str, object]) -> None:
+    """A record must name projects, agents and pools that are there."""
+    for what, names in known.items():
+        name = record.get(what)
+        if name is not None and name not in names:
+            hint = did_you_mean(str(name), names)
+            raise Invalid(f"{where}: there is no {what} {name!r}", hint)
 
 
 def _agent(table: object, where: str) -> AgentSettings:
