@@ -167,7 +167,7 @@ def _learned(tx: Writing, policy: Policy, project: str, kind: str, agent: str | 
     rows = tx.recent(project, kind, agent, SAMPLES)
     used = each_counted([row.tokens for row in rows], policy.usage.count)
     priced = [(each, row.usd) for each, row in zip(used, rows, strict=True) if row.usd is not None]
-    used += (tx.value(_samples(project, kind, agent)) or [])[: SAMPLES - len(used)]
+    used += (tx.value(samples_value(project, kind, agent)) or [])[: SAMPLES - len(used)]
     return History(
         project,
         kind,
@@ -180,18 +180,19 @@ def _learned(tx: Writing, policy: Policy, project: str, kind: str, agent: str | 
 
 def knows_samples(reading: Reading, project: str, kind: str, agent: str | None) -> bool:
     """Whether there is something to learn from that was made elsewhere."""
-    return reading.value(_samples(project, kind, agent)) is not None
+    return reading.value(samples_value(project, kind, agent)) is not None
 
 
 def learn_from(
     tx: Writing, policy: Policy, project: str, kind: str, agent: str | None, used: Sequence[int]
 ) -> None:
     """Tokens of attempts that were made elsewhere, the newest first: estimates begin with them."""
-    tx.put_value(_samples(project, kind, agent), list(used[:SAMPLES]))
+    tx.put_value(samples_value(project, kind, agent), list(used[:SAMPLES]))
     tx.put(_learned(tx, policy, project, kind, agent))
 
 
-def _samples(project: str, kind: str, agent: str | None) -> str:
+def samples_value(project: str, kind: str, agent: str | None) -> str:
+    """Under which name the tokens of attempts that were made elsewhere are kept."""
     return f"samples:{project}:{kind}:{agent or ''}"
 
 
