@@ -92,6 +92,7 @@ class Commit:
         self.decided_at: Instant | None = None  # when its last plan was made
         self.leased_from: dict[str, Task] = {}  # what tasks were before they were leased
         self.waited: dict[str, str] = {}  # with which code they waited then
+        self.since: set[str] = set()  # tasks that were written after its last plan was made
         self.may: Mapping[str, int] = {}  # of a task: the fence whose late success still counts
         self.late: set[str] = set()  # tasks of which a late success was taken
 

@@ -72,12 +72,14 @@ class Checker:
         for at, write in enumerate(writes):
             if write.what == "decision":
                 self._decided(commit, write.values[0], writes[at + 1 :])
+                commit.since.clear()
             elif write.what == "clocks":
                 self._arrivals(commit, write.values[0])
             last = self.model.last_fence
             changes = self.model.apply(write)
             if write.what in ("save", "insert"):
                 commit.tasks += changes
+                commit.since |= {after.task.id for _, after in changes}
                 self._note_leased(commit, changes)
             elif write.what == "attempts":
                 self._attempts(commit, changes, last)

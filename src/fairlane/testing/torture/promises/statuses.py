@@ -104,7 +104,8 @@ def parked_in_time(commit: Commit, before: Task, after: Task, attempt: Attempt) 
     rules, most = commit.policy, before.max_attempts or commit.policy.retry.max_attempts
     limit = rules.breaker.launch_failures
     tripped = limit is not None and 0 < after.launch_failures >= limit
-    tried_again = before.half_opened and before.launch_failures > 0
+    # A half-open try is the last, unless the policy allows more attempts since.
+    tried_again = before.half_opened and limit is not None and before.launch_failures >= limit
     if failed and after.status is _Q and (after.failures >= most or tripped or tried_again):
         yield Problem(f"it has failed {after.failures} of {most} times, and is queued", after.id)
     if after.status is _P and f"(attempt {after.failures} of " not in after.reason:

@@ -23,7 +23,10 @@ def since(task: Task, scene: Scene) -> Instant:
 def lanes_then(
     commit: Commit, attempt: Attempt, project: str
 ) -> Iterator[tuple[LaneKey, list[Task]]]:
-    """The lanes of a project as they were just before a start: with what was started after it."""
+    """The lanes of a project as they were just before a start: with what was started after it.
+
+    What has become ready since the plan was made could not be picked by it.
+    """
     later: dict[LaneKey, list[Task]] = {}
     for row in commit.started():
         if row.fence > attempt.fence and row.project == project:
@@ -31,7 +34,9 @@ def lanes_then(
             later.setdefault(task.lane, []).append(task)
     lanes = commit.model.ready.get(project, {})
     for key in [*lanes, *(key for key in later if key not in lanes)]:
-        yield key, [*lanes.get(key, {}).values(), *later.get(key, ())]
+        there = [task for name, task in lanes.get(key, {}).items() if name not in commit.since]
+        if there or key in later:
+            yield key, [*there, *later.get(key, ())]
 
 
 @promise("turn", 4)
@@ -54,11 +59,10 @@ def nobody_overdue_is_overtaken(
         return
     if not set(order[: order.index("overdue")]) <= {"guarantee", "share"}:
         return
-    mine = (since(task, scene), task.seq)
     for _, others in lanes_then(commit, attempt, task.project):
         other = min(others, key=lambda each: (since(each, scene), each.seq))
         overdue = scene.now - since(other, scene) > after
-        older = (since(other, scene), other.seq) < mine
+        older = since(other, scene) < since(task, scene)
         if overdue and older and can_start(commit, scene, attempt, other):
             yield Problem(f"{other.id} is overdue, could start, and was overtaken", task.id)
 
