@@ -264,10 +264,22 @@ def commit_these(
 
 
 def commit(context: Context, tx: Writing, planned: PlannedRound) -> Committed:
-    """Write a plan; every pick is checked again against its task."""
-    plan, policy, now = planned.plan, planned.policy, planned.now
-    changes = TaskChanges(tx, policy, now, context.actor)
-    books = Books(tx, policy, now)
+    """Write a plan, and record it; every pick is checked again against its task."""
+    plan = planned.plan
+    changes = TaskChanges(tx, planned.policy, planned.now, context.actor)
+    books = Books(tx, planned.policy, planned.now)
+    committed = carry_out(planned, changes, books)
+    decisions.record(tx, planned)
+    if plan.picks or plan.reclaims:
+        tx.put_value("last_cycle", _cycle(plan, committed.refused, planned.now))
+    changes.close()
+    books.close()
+    return committed
+
+
+def carry_out(planned: PlannedRound, changes: TaskChanges, books: Books) -> Committed:
+    """What a plan says, each pick checked again against its task."""
+    plan, tx = planned.plan, changes.tx
     _renew_living(planned, books)
     if plan.picks or plan.reclaims:
         _put_clocks(tx, planned)
@@ -280,11 +292,6 @@ def commit(context: Context, tx: Writing, planned: PlannedRound) -> Committed:
             reclaimed.append(end_attempt(changes, books, task, attempt, Happening.LOST))
     started, refused = _start(planned, touched, changes, books)
     _count_batch(tx, planned, len(started))
-    decisions.record(tx, planned)
-    if plan.picks or plan.reclaims:
-        tx.put_value("last_cycle", _cycle(plan, refused, now))
-    changes.close()
-    books.close()
     return Committed(plan, tuple(started), tuple(refused), tuple(reclaimed))
 
 
@@ -374,7 +381,7 @@ def _count_batch(tx: Writing, planned: PlannedRound, started: int) -> None:
     tx.put_value("batch", {"since": since, "started": before + started})
 
 
-def _cycle(plan: Plan, refused: list[str], now: Instant) -> LastCycle:
+def _cycle(plan: Plan, refused: Sequence[str], now: Instant) -> LastCycle:
     return {
         "at": now,
         "picks": len(plan.picks),

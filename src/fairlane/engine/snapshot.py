@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypedDict
 
@@ -26,7 +26,7 @@ from fairlane.model.project import (
 )
 from fairlane.model.record import changed, dataclass
 from fairlane.model.snapshot import InFlight, Snapshot, StaleWorkspace, WaitCount
-from fairlane.model.task import Attempt, Lane, LaneKey
+from fairlane.model.task import Attempt, Lane, LaneKey, Task
 from fairlane.planner import lanes as planner
 from fairlane.policy.policy import Policy
 from fairlane.settings import host_name
@@ -174,7 +174,7 @@ def look(
     batch = reading.value("batch") or {}
     flying = _in_flight(reading, policy, now, attempts, facts)
     waits = reading.wait_counts()
-    workers = _workers(context, reading, policy, now, flying, asker)
+    workers = workers_for(context, reading, policy, now, flying, asker)
     return Snapshot(
         lanes=reading.lanes(policy.score.age_from, window),
         in_flight=flying,
@@ -183,20 +183,20 @@ def look(
         pools=reading.table(Pool),
         workers=workers,
         paused=tuple(reading.table(Pause).values()),
-        usage=_usage(reading, projects, policy, now),
+        usage=budgets_spent(reading, projects, policy, now),
         history=tuple(reading.table(History).values()),
         groups={name: group.parent for name, group in reading.table(Group).items()},
         clock=reading.value("clock") or 0,
         batch_started=batch.get("started", 0),
         batch_since=batch.get("since"),
         agents=context.settings.known_agents(),
-        half_open_at=_half_open_at(reading, waits),
-        stale=_stale(reading, attempts.values(), policy, now),
-        assumed=None if any(worker.live for worker in workers) else _assumed(context, policy),
+        half_open_at=half_opens_at(reading, waits),
+        stale=stale_seen(reading, attempts.values(), policy, now),
+        assumed=None if any(worker.live for worker in workers) else assumed_worker(context, policy),
     )
 
 
-def _half_open_at(reading: Reading, waits: tuple[WaitCount, ...]) -> Instant | None:
+def half_opens_at(reading: Reading, waits: tuple[WaitCount, ...]) -> Instant | None:
     """The first timer of all, where it is that of a parked task: no wait ends so early."""
     due = reading.next_due()
     ends = [count.until for count in waits if count.until is not None]
@@ -221,26 +221,28 @@ def _in_flight(
     flying = []
     for task in reading.in_flight() if attempts else ():
         attempt = attempts[task.id]
-        used = counted(Tokens(*attempt.tokens), policy.usage.count)
-        lease = task.lease
-        assert lease is not None
-        flying.append(
-            InFlight(
-                task=task.id,
-                seq=task.seq,
-                lane=task.lane,
-                lease=changed(lease, used=used, alive=facts.alive(attempt, now)),
-                status=task.status,
-                workspace=attempt.workspace,
-                max_attempts=task.max_attempts,
-                launch_failures=task.launch_failures,
-                stop_requested=task.stop_requested,
-            )
-        )
+        flying.append(flight_of(task, attempt, policy, facts.alive(attempt, now)))
     return tuple(flying)
 
 
-def _stale(
+def flight_of(task: Task, attempt: Attempt, policy: Policy, alive: bool) -> InFlight:
+    """A task in flight as planning sees it."""
+    assert task.lease is not None
+    used = counted(attempt.tokens, policy.usage.count)
+    return InFlight(
+        task=task.id,
+        seq=task.seq,
+        lane=task.lane,
+        lease=changed(task.lease, used=used, alive=alive),
+        status=task.status,
+        workspace=attempt.workspace,
+        max_attempts=task.max_attempts,
+        launch_failures=task.launch_failures,
+        stop_requested=task.stop_requested,
+    )
+
+
+def stale_seen(
     reading: Reading, attempts: Iterable[Attempt], policy: Policy, now: Instant
 ) -> tuple[StaleWorkspace, ...]:
     in_workspaces = [attempt for attempt in attempts if attempt.workspace is not None]
@@ -265,8 +267,7 @@ def _standing(
     reading: Reading, projects: dict[str, Project], policy: Policy, now: Instant
 ) -> dict[str, Project]:
     """Projects with what they used, started and completed in the share window."""
-    needs_counts = "guarantee" in policy.order and policy.share.guarantee > 0
-    if policy.share.mode != "deficit" and not needs_counts:
+    if not counts_usage(policy):
         return projects
     since = minute_of(now - policy.share.window)
     sums = reading.usage_sums("project:", since)
@@ -274,16 +275,26 @@ def _standing(
     for name, project in projects.items():
         booked = sums.get(f"project:{name}")
         if booked is not None:
-            standing[name] = changed(
-                project,
-                tokens=counted(Tokens(*booked.tokens), policy.usage.count),
-                starts=booked.starts,
-                completions=booked.completions,
-            )
+            counts = booked.tokens, booked.starts, booked.completions
+            standing[name] = standing_of(project, policy, *counts)
     return standing
 
 
-def _workers(
+def counts_usage(policy: Policy) -> bool:
+    """Whether a plan depends on what projects used, started and completed."""
+    needs_counts = "guarantee" in policy.order and policy.share.guarantee > 0
+    return policy.share.mode == "deficit" or needs_counts
+
+
+def standing_of(
+    project: Project, policy: Policy, tokens: Sequence[int], starts: int, completions: int
+) -> Project:
+    """A project with what it did in the share window."""
+    used = counted(tokens, policy.usage.count)
+    return changed(project, tokens=used, starts=starts, completions=completions)
+
+
+def workers_for(
     context: Context,
     reading: Reading,
     policy: Policy,
@@ -308,12 +319,12 @@ def _workers(
     return tuple(workers)
 
 
-def _assumed(context: Context, policy: Policy) -> Worker:
+def assumed_worker(context: Context, policy: Policy) -> Worker:
     """Where nobody lives: this machine's worker, as the next daemon would have it."""
     return Worker("local", slot_limit(context.settings, policy), context.settings.worker.labels)
 
 
-def _usage(
+def budgets_spent(
     reading: Reading, projects: dict[str, Project], policy: Policy, now: Instant
 ) -> tuple[Usage, ...]:
     """What was spent of every budget, and when it frees."""

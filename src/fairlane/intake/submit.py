@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
@@ -49,13 +49,20 @@ class Bounds(Protocol):
 @contextmanager
 def collector_paused(records: int) -> Iterator[None]:
     """Many objects that all live to the end of the call: looking for garbage finds none."""
-    paused = records >= _RECORDS_MANY and gc.isenabled()
-    if paused:
+    with collector_stopped() if records >= _RECORDS_MANY else nullcontext():
+        yield
+
+
+@contextmanager
+def collector_stopped() -> Iterator[None]:
+    """The same for any work that makes objects which live to its end."""
+    stopped = gc.isenabled()
+    if stopped:
         gc.disable()
     try:
         yield
     finally:
-        if paused:
+        if stopped:
             gc.enable()
 
 

@@ -113,6 +113,15 @@ class Intake:
         self, batch: Batch, again: bool = False, origin: Mapping[str, object] | None = None
     ) -> AddedAnswer:
         """Write what came in, unless the queue is too deep for it. `origin`: for the event log."""
+        warnings = self.write(batch, again, origin)
+        if isinstance(warnings, str):
+            return _deferred(warnings)
+        return _added(self.tx, self.policy, self.now, batch, warnings)
+
+    def write(
+        self, batch: Batch, again: bool = False, origin: Mapping[str, object] | None = None
+    ) -> dict[str, str] | str:
+        """The same: warnings by task, or why the queue is too deep."""
         context, tx, policy, now = self.context, self.tx, self.policy, self.now
         ended = [name for name, status in batch.known.items() if again and status.final]
         returning = tx.tasks(ended) if ended else {}
@@ -125,7 +134,7 @@ class Intake:
                 warnings[task.id] = pressure.enter(task.kind) or warnings.get(task.id, "")
             too_deep = pressure.too_deep()
             if too_deep:
-                return _deferred(too_deep)
+                return too_deep
         for made in self.router.new_groups:
             tx.put(made)
         if batch.new:
@@ -140,7 +149,7 @@ class Intake:
             for task in returning.values():
                 batch.known[task.id] = task_changes.happen(task, Happening.AGAIN).task.status
             task_changes.close()
-        return _added(tx, policy, now, batch, warnings)
+        return warnings
 
     def not_carried(self, batch: Batch) -> dict[str, str]:
         """A word for each new task that cannot start from the work of all that it needs."""

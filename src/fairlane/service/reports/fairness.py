@@ -62,3 +62,18 @@ def behind(project: Project, projects: Mapping[str, Project], policy: Policy) ->
         return None
     ahead = max(others, key=lambda other: (other.clock or 0, other.name))
     return Gap(max(0, (ahead.clock or 0) - project.clock) // CLOCK_SCALE, ahead)
+
+
+def lags(projects: Mapping[str, Project], policy: Policy) -> dict[str, int]:
+    """How far each project is behind, as `behind` says it of one; without those that nobody is."""
+    if policy.share.mode != "virtual-time":
+        return {}
+    sharing = {
+        name: project.clock
+        for name, project in projects.items()
+        if project.present and project.weight and project.clock is not None
+    }
+    if len(sharing) < 2:
+        return {}
+    ahead = max(sharing.values())
+    return {name: (ahead - clock) // CLOCK_SCALE for name, clock in sharing.items()}

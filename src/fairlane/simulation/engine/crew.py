@@ -151,12 +151,23 @@ class Crew:
                 if member.name not in waiting:
                     continue
                 waiting.discard(member.name)
-                committed = _round(member, found)
+                committed = self.round(member, found)
                 if committed.started or committed.reclaimed:
                     waiting |= {other.name for other in self.working() if other is not member}
                 if committed.reclaimed:
                     waiting.add(member.name)
         return found
+
+    def round(self, member: Member, found: Rounds) -> Committed:
+        """One round of one worker."""
+        with on(member.name):
+            with committed_round(member.context, member.asker) as (_, planned, committed):
+                pass
+            found.plans[member.name] = planned
+            if committed.started:
+                leases = [attempt.lease for _, attempt in committed.started]
+                found.started += _begin(member, leases)
+        return committed
 
     def start_now(self, tasks: Sequence[str]) -> list[tuple[Task, Attempt]]:
         """The first worker starts these, whatever the caps say: `capacity.mode = "direct"`."""
@@ -165,17 +176,6 @@ class Crew:
                 leased = attempts.lease(member.context, member.asker, only=tasks).documents
                 return _begin(member, [document["lease"] for document in leased])
         return []
-
-
-def _round(member: Member, found: Rounds) -> Committed:
-    with on(member.name):
-        with committed_round(member.context, member.asker) as (_, planned, committed):
-            pass
-        found.plans[member.name] = planned
-        if committed.started:
-            leases = [attempt.lease for _, attempt in committed.started]
-            found.started += _begin(member, leases)
-    return committed
 
 
 def _begin(member: Member, leases: Sequence[str]) -> list[tuple[Task, Attempt]]:

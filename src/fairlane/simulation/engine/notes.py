@@ -10,7 +10,7 @@ from fairlane.model.instant import Instant
 from fairlane.model.project import Project, Tokens, Usage, counted
 from fairlane.model.task import Attempt, Task
 from fairlane.policy.policy import Policy
-from fairlane.service.reports.fairness import Bound, behind
+from fairlane.service.reports.fairness import Bound, lags
 from fairlane.simulation.report import wait_of
 from fairlane.simulation.run import AttemptLine, Run, TaskLine
 from fairlane.store.base import Filter, Placed, Reading
@@ -56,10 +56,8 @@ class Notes:
 
     def see_shares(self, projects: Mapping[str, Project], policy: Policy) -> None:
         """How far each project is behind those with whom it shares."""
-        for name, project in projects.items():
-            gap = behind(project, projects, policy)
-            if gap is not None:
-                self._lag[name] = max(self._lag.get(name, 0), gap.lag)
+        for name, lag in lags(projects, policy).items():
+            self._lag[name] = max(self._lag.get(name, 0), lag)
 
     def see_usage(
         self, usage: Iterable[Usage], projects: Mapping[str, Project], policy: Policy

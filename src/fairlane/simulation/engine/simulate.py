@@ -44,18 +44,20 @@ def simulate(
     It ends after the `days`, or those of the world, or when nothing more would happen.
     """
     with TemporaryDirectory(prefix="fairlane-simulation-") as home, on(DESK):
-        simulation = _Simulation(Path(home), world, policy, seed)
+        simulation = Simulation(Path(home), world, policy, seed)
         return simulation.run(name or policy.preset_name, world.days if days is None else days)
 
 
-class _Simulation:
+class Simulation:
     """One run of one world."""
 
-    def __init__(self, home: Path, world: World, policy: Policy, seed: int) -> None:
+    def __init__(
+        self, home: Path, world: World, policy: Policy, seed: int, store: MemoryStore | None = None
+    ) -> None:
         self._world, self._seed = world, seed
         self._clock = VirtualClock(world.begin)
         settings = Settings.parse({"worker": {"name": WORKER}})
-        self._context = Context(home, MemoryStore(), settings, self._clock, "simulation")
+        self._context = Context(home, store or MemoryStore(), settings, self._clock, "simulation")
         self._write(policy)
         world.prepare(self._context)
         self._flights = Flights(world, seed)
@@ -195,15 +197,21 @@ class _Simulation:
         """Work comes in; what the queue is too deep for is tried again when it moves."""
         waiting, self._deferred = [*self._deferred, *self._arrivals.take(now)], []
         for number, arrival in enumerate(waiting):
-            answer = tasks.add(self._context, arrival.records)
-            if answer["deferred"]:
+            created = self._add(arrival)
+            if created is None:
                 self._deferred = waiting[number:]
                 return
-            created = [row["id"] for row in answer["tasks"] if row["created"]]
             if arrival.at < now:
                 self._notes.came_at.update(dict.fromkeys(created, arrival.at))
             if created and self._context.policy().capacity.mode == "direct":
                 self._begin(self._crew.start_now(created), now)
+
+    def _add(self, arrival: Arrival) -> list[str] | None:
+        """The ids of new tasks; None: the queue is too deep for them."""
+        answer = tasks.add(self._context, arrival.records)
+        if answer["deferred"]:
+            return None
+        return [row["id"] for row in answer["tasks"] if row["created"]]
 
     def _stop(self, now: Instant) -> None:
         """Attempts whose stop was requested end at once; that may use up another budget."""
