@@ -37,7 +37,7 @@ def conclude(round: Round, picks: list[Pick], left: list[Left]) -> Plan:
         picks=tuple(picks),
         reclaims=tuple(round.reclaims),
         holds=tuple(holds),
-        reason=_reason(round, picks, left),
+        reason=reason_of(round, bool(picks), bool(left)),
         wake_at=wake_at(round, [*hold_of.values(), *(row.hold for row in round.waiting)]),
         clocks=round.share.after(),
     )
@@ -50,7 +50,7 @@ def batch_hold(round: Round) -> Hold:
     return Hold("batch", "batch", f"the batch is full: {started}", until)
 
 
-def _reason(round: Round, picks: list[Pick], left: list[Left]) -> Reason:
+def reason_of(round: Round, picks: bool, left: bool) -> Reason:
     """What ended the round, the first that fits."""
     if "all" in round.rules.pauses:
         return Reason.PAUSED

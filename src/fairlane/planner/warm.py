@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 from fairlane.lifecycle.transitions import expired
 from fairlane.model.instant import Instant
-from fairlane.model.plan import Clocks, Hold, Pick, Plan, Reclaim
+from fairlane.model.plan import Hold, Pick, Plan
 from fairlane.model.project import Pool
+from fairlane.model.record import changed
 from fairlane.model.snapshot import Snapshot
 from fairlane.planner import lanes as lane_planner
 from fairlane.planner import readiness
-from fairlane.planner.conclude import batch_hold, conclude, wake_at
+from fairlane.planner.conclude import batch_hold, conclude, reason_of, wake_at
 from fairlane.planner.kept import Doubled, Kept
 from fairlane.planner.lanes import WindowUsedUp, left_of, offers_of, short_of, take_all
 from fairlane.planner.order import Flight, Share
@@ -29,12 +30,9 @@ from fairlane.policy.policy import Policy
 
 
 class Decided(NamedTuple):
-    """What a plan says to do, and how many tasks each code holds; not in which words."""
+    """A plan without its holds, and how many tasks each code holds."""
 
-    picks: tuple[Pick, ...]
-    reclaims: tuple[Reclaim, ...]
-    clocks: Clocks
-    wake_at: Instant | None
+    plan: Plan
     held: Mapping[str, int]
 
 
@@ -43,7 +41,7 @@ def decided(plan: Plan) -> Decided:
     held: Counter[str] = Counter()
     for row in plan.holds:
         held[row.hold.code] += row.count
-    return Decided(plan.picks, plan.reclaims, plan.clocks, plan.wake_at, held)
+    return Decided(changed(plan, holds=()), held)
 
 
 class WarmPlanner:
@@ -141,8 +139,13 @@ class KeptRound(Round):
         held: Counter[str] = Counter()
         for hold, count in holds:
             held[hold.code] += count
+        left = len(holds) > len(self.waiting)
         until = wake_at(self, [hold for hold, _ in holds])
-        return Decided(tuple(picks), (), self.share.after(), until, held)
+        plan = Plan(
+            self.now, self.room, tuple(picks), (), (), reason_of(self, bool(picks), left), until,
+            self.share.after(),
+        )  # fmt: skip
+        return Decided(plan, held)
 
     # How it begins.
 

@@ -1,0 +1,106 @@
+"""Memory that says what has changed, and forgets what nobody reads: the log of events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fairlane.model.event import Event
+from fairlane.model.instant import Instant
+from fairlane.model.project import Droppable, SmallRow
+from fairlane.model.task import Attempt, LaneKey
+from fairlane.store.memory.rows import Row
+from fairlane.store.memory.store import Memory, MemoryStore
+from fairlane.store.memory.usage import Amounts
+
+
+@dataclass(slots=True)
+class News:
+    """What has changed since somebody looked; whoever looks empties it."""
+
+    flights: set[str] = field(default_factory=set)  # tasks that are or were in flight
+    lanes: set[LaneKey] = field(default_factory=set)
+
+
+class WatchedMemory(Memory):
+    """All data, with news of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stop_asked = False  # whether a stop was requested since this was set to False
+        self._changes: Counter[type[SmallRow]] = Counter()
+        self._watchers: list[News] = []
+
+    def watch(self) -> News:
+        """News from now on: at first of everything."""
+        news = News(set(self._open), set(self._lines.known))
+        self._watchers.append(news)
+        return news
+
+    def forget(self, news: News) -> None:
+        """Nobody looks there any more."""
+        self._watchers = [other for other in self._watchers if other is not news]
+
+    def changes_of(self, kind: type[SmallRow]) -> int:
+        """Another number when a small table has changed."""
+        return self._changes[kind]
+
+    def open_attempt(self, task: str) -> Attempt | None:
+        """The attempt of a task that has not ended."""
+        lease = self._open.get(task)
+        return None if lease is None else self._attempts[lease]
+
+    def total(self, scope: str, since: Instant) -> Amounts | None:
+        """What was booked in a scope from then on; the very same numbers until they change."""
+        account = self._accounts.get(scope)
+        return None if account is None else account.total(since)
+
+    def log(self, events: Sequence[Event]) -> int:
+        return 0
+
+    def put(self, *rows: SmallRow) -> None:
+        for row in rows:
+            self._changes[type(row)] += 1
+        super().put(*rows)
+
+    def drop(self, kind: type[Droppable], key: str) -> None:
+        self._changes[kind] += 1
+        super().drop(kind, key)
+
+    def roll_back(self) -> None:
+        super().roll_back()
+        for kind in self._changes:
+            self._changes[kind] += 1
+
+    def _swap(self, old: Row | None, new: Row | None) -> None:
+        super()._swap(old, new)
+        for row in (old, new):
+            if row is None:
+                continue
+            task = row.placed.task
+            if task.status.in_flight:
+                self._tell_of(task.id)
+                self.stop_asked = self.stop_asked or bool(task.stop_requested)
+            if row.lane is not None:
+                for news in self._watchers:
+                    news.lanes.add(row.lane)
+
+    def _swap_attempt(self, old: Attempt | None, new: Attempt | None) -> None:
+        super()._swap_attempt(old, new)
+        attempt = old or new
+        if attempt is not None:
+            self._tell_of(attempt.task)
+
+    def _tell_of(self, task: str) -> None:
+        for news in self._watchers:
+            news.flights.add(task)
+
+
+class WatchedStore(MemoryStore):
+    """A store in memory that says what has changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.memory = WatchedMemory()
+        self._memory = self.memory
