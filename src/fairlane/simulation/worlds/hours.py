@@ -77,6 +77,10 @@ def week_of(when: Instant) -> Instant:
 
 def spans(hours: Hours, begin: Instant, end: Instant) -> Iterator[Span]:
     """When something is open between two instants; what is open over midnight is one span."""
+    if hours == ALWAYS:
+        if begin < end:
+            yield Span(begin, end)
+        return
     last: Span | None = None
     for week in range(week_of(begin), end, WEEK):
         for opens, closes in hours.open:

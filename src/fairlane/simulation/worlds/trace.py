@@ -25,6 +25,7 @@ from fairlane.simulation.worlds.file import house
 from fairlane.simulation.worlds.file.added import TASK
 from fairlane.simulation.worlds.file.ground import Names, names_of, read_ground, refuse_unknown
 from fairlane.simulation.worlds.file.moments import Calendar, begin
+from fairlane.simulation.worlds.file.tables import known_keys
 from fairlane.simulation.worlds.ground import TASKS_MAX, Ground, too_many
 from fairlane.simulation.worlds.profile import LASTS_MAX
 from fairlane.simulation.worlds.recorded import Recorded, Try
@@ -204,10 +205,7 @@ def _first(record: Mapping[str, object]) -> _Lines:
         "begin": begin,
         "days": values.whole(1, DAYS_MAX),
     }
-    known = (*readers, *file_ground.KEYS)
-    for key in record:
-        if key not in known:
-            raise values.unknown("key", key, known)
+    known_keys(record, (*readers, *file_ground.KEYS))
     given = values.read_all(readers, {key: record.get(key) for key in readers})
     for key in ("trace", "begin"):
         if key not in given:

@@ -21,7 +21,7 @@ from fairlane.simulation.worlds.file.added import read_source
 from fairlane.simulation.worlds.file.amounts import profile
 from fairlane.simulation.worlds.file.ground import names_of, read_ground, refuse_unknown
 from fairlane.simulation.worlds.file.moments import Calendar, begin, read_hours
-from fairlane.simulation.worlds.file.tables import named, several
+from fairlane.simulation.worlds.file.tables import known_keys, named, several
 from fairlane.simulation.worlds.sources import Source
 
 #: A workload is a few pages; lists of recorded values make it longer.
@@ -95,9 +95,7 @@ def parse_workload(table: Mapping[str, object], origin: str = "workload") -> Wor
 
 
 def _workload(table: Mapping[str, object]) -> Workload:
-    for key in values.section(table, ""):
-        if key not in _KEYS:
-            raise values.unknown("key", key, _KEYS)
+    known_keys(values.section(table, ""), _KEYS)
     given: Values = values.read_all(_PLAIN, {key: table.get(key) for key in _PLAIN})
     hours = named(table, "hours", lambda row, _: read_hours(row))
     calendar = Calendar(given.get("begin", BEGIN), hours)

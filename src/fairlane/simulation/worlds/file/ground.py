@@ -15,7 +15,7 @@ from fairlane.service.projects import with_values
 from fairlane.settings import AgentSettings, Settings
 from fairlane.simulation.worlds.file import house
 from fairlane.simulation.worlds.file.moments import Calendar
-from fairlane.simulation.worlds.file.tables import named
+from fairlane.simulation.worlds.file.tables import known_keys, named
 from fairlane.simulation.worlds.ground import Ground
 
 #: What there is of each sort.
@@ -70,9 +70,7 @@ def _agent(table: object, where: str) -> AgentSettings:
 def _project(table: object, where: str) -> Mapping[str, object]:
     """The keys of a project, as they are written: they are read again where it is made."""
     rows, name = values.section(table, where), where.partition(".")[2]
-    for key in rows:
-        if key not in house.PROJECT:
-            raise values.unknown("key", f"{where}.{key}", house.PROJECT)
+    known_keys(rows, house.PROJECT, where)
     try:
         with_values(Project(name), rows, DAY)
     except Invalid as error:

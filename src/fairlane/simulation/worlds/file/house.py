@@ -16,6 +16,7 @@ from fairlane.simulation.provider import Limits, Outage, Quota
 from fairlane.simulation.world import Act
 from fairlane.simulation.worlds.described import Crew
 from fairlane.simulation.worlds.file.moments import Calendar
+from fairlane.simulation.worlds.file.tables import known_keys
 
 #: Most quotas and outages of a pool, and most crashes of a worker.
 LISTED_MAX = 1000
@@ -44,9 +45,9 @@ def limits(calendar: Calendar, table: object, where: str) -> Limits:
         "outage": lambda row, place: _outage(calendar, row, place),
     }
     given: Values = {}
-    for key, rows in values.section(table, where).items():
-        if key not in known:
-            raise values.unknown("key", f"{where}.{key}", known)
+    section = values.section(table, where)
+    known_keys(section, known, where)
+    for key, rows in section.items():
         given[key] = all_of(known[key], key)(rows)
     return Limits(given.get("quota", ()), given.get("outage", ()))
 
@@ -135,7 +136,5 @@ def act(calendar: Calendar, table: object, where: str) -> Act:
         raise error.within(where) from None
     changes = arguments.get("values") if operation.name == "project_set" else {}
     assert isinstance(changes, Mapping)
-    for key in changes:
-        if key not in PROJECT:
-            raise values.unknown("key", key, PROJECT).within(f"{where}.values")
+    known_keys(changes, PROJECT, f"{where}.values")
     return Act(given["at"], operation.name, arguments)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 from fairlane.model import values
-from fairlane.model.errors import Invalid
+from fairlane.model.errors import Invalid, did_you_mean
 
 _T = TypeVar("_T")
 #: Most tables of one sort.
@@ -17,7 +17,8 @@ def named(
     table: Mapping[str, object], key: str, read: Callable[[object, str], _T]
 ) -> dict[str, _T]:
     """The tables `[key.NAME]` by their names."""
-    rows = values.section(table.get(key) or {}, key)
+    given = table.get(key)
+    rows = values.section({} if given is None else given, key)
     if len(rows) > TABLES_MAX:
         raise Invalid(f"{key}: {len(rows)} tables are too many", f"Use at most {TABLES_MAX}.")
     made = {}
@@ -26,15 +27,24 @@ def named(
         try:
             made[values.name(name)] = read(row, place)
         except Invalid as error:
-            raise error if error.message.startswith(place) else error.within(place) from None
+            raise error if place in error.message else error.within(place) from None
     return made
+
+
+def known_keys(table: Mapping[str, object], known: Collection[str], where: str = "") -> None:
+    """Refuse a table with another key; its readers are elsewhere."""
+    for key in table:
+        if key not in known:
+            place = f"{where}.{key}" if where else key
+            raise Invalid(f"unknown key {place!r}", did_you_mean(key, known))
 
 
 def several(
     table: Mapping[str, object], key: str, read: Callable[[object, str, int], _T]
 ) -> tuple[_T, ...]:
     """The tables `[[key]]` in their order."""
-    rows = table.get(key) or []
+    given = table.get(key)
+    rows = [] if given is None else given
     if not isinstance(rows, list):
         raise values.wrong("a list of tables", rows, f"Write [[{key}]] above each.").within(key)
     if len(rows) > TABLES_MAX:
