@@ -32,7 +32,7 @@ from fairlane.store.base import Booking, Reading, Writing
 SAMPLES = 50
 
 
-#: A task's project, pool and group: where its usage counts.
+#: A project, pool and group: where usage counts.
 _Place = tuple[str, str | None, str | None]
 
 
@@ -62,7 +62,7 @@ class Books:
 
     def start(self, task: Task) -> None:
         """A task was leased."""
-        self._add(task, starts=1)
+        self._add((task.project, task.pool, task.group), starts=1)
 
     def not_started(self, task: Task, attempt: Attempt) -> None:
         """A lease was given back untouched: it was no start."""
@@ -72,7 +72,7 @@ class Books:
 
     def complete(self, task: Task) -> None:
         """A task is done."""
-        self._add(task, completions=1)
+        self._add((task.project, task.pool, task.group), completions=1)
 
     def use(
         self,
@@ -85,9 +85,11 @@ class Books:
     ) -> Attempt:
         """An attempt's totals so far; only what is new is booked, and its clock corrected.
 
+        It counts for the project of the attempt: the task may have gone to another one since.
         `changes` are what else has become of the attempt.
         """
-        self.used.add((task.project, task.pool, task.group))
+        place = (attempt.project, task.pool, task.group)
+        self.used.add(place)
         totals = attempt.tokens
         if tokens is not None:
             capped = (min(count, TOKENS_MAX) for count in tokens)  # a sum may be too large
@@ -99,14 +101,14 @@ class Books:
         if news:
             more = tuple(map(sub, totals, attempt.tokens))
             dollars = (cost or 0) - (attempt.usd or 0)
-            self._add(task, tokens=more, usd=dollars)
+            self._add(place, tokens=more, usd=dollars)
         if ended and any(totals) and (news or attempt.ended_at is None):  # it counts when it ends
             self._learn.add((attempt.project, attempt.kind, attempt.agent))
         used = counted(Tokens(*totals), self._policy.usage.count) if any(totals) else 0
         received = used if ended else max(used, attempt.estimate)
         if received != attempt.charged:
             by = clock_correction(attempt.charged, received, attempt.weight, ended=True)
-            self._clocks[task.project] = self._clocks.get(task.project, 0) + by
+            self._clocks[attempt.project] = self._clocks.get(attempt.project, 0) + by
         booked = changed(attempt, tokens=totals, usd=cost, charged=received, **changes)
         self._attempts[attempt.lease] = booked
         return booked
@@ -137,14 +139,13 @@ class Books:
 
     def _add(
         self,
-        task: Task,
+        place: _Place,
         tokens: tuple[int, int, int, int] = (0, 0, 0, 0),
         usd: int = 0,
         starts: int = 0,
         completions: int = 0,
     ) -> None:
         more = [*tokens, usd, starts, completions]
-        place = (task.project, task.pool, task.group)
         before = self._sums.get(place)
         self._sums[place] = list(map(add, before, more)) if before else more
 
@@ -202,26 +203,29 @@ def close_books(changes: TaskChanges, books: Books) -> dict[str, Task]:
     changes.close()  # first: what has ended is no longer in flight, and nobody stops it
     books.close()
     stopped: dict[str, Task] = {}
-    for budget in watching:
-        if _exceeded(changes, budget) and budget.on_exceeded == "stop":
+    for budget, owner in watching:
+        if _exceeded(changes, budget, owner) and budget.on_exceeded == "stop":
             stopped |= _stop_all(changes, budget.scope, stopped)
     changes.close()
     return stopped
 
 
-def _watching(changes: TaskChanges, books: Books) -> Iterable[Budget]:
-    """The budgets in which something counts that was booked."""
+def _watching(changes: TaskChanges, books: Books) -> list[tuple[Budget, str]]:
+    """The budgets in which something counts that was booked, each with the project that has it."""
     projects = changes.tx.table(Project).values() if books.used else ()
     budgets = [
-        *changes.policy.budget,
-        *(budget for project in projects for budget in project.budgets),
+        *((budget, "") for budget in changes.policy.budget),
+        *((budget, project.name) for project in projects for budget in project.budgets),
     ]
     scopes = books.scopes_used() if budgets else set()
-    return [budget for budget in budgets if budget.scope in scopes]
+    return [pair for pair in budgets if pair[0].scope in scopes]
 
 
-def _exceeded(changes: TaskChanges, budget: Budget) -> bool:
-    """Whether a budget is used up; an event reports that, or that it nearly is, once a window."""
+def _exceeded(changes: TaskChanges, budget: Budget, owner: str) -> bool:
+    """Whether a budget is used up; an event reports that, or that it nearly is, once a window.
+
+    `owner`: the project that has it; empty: the policy, which may have one for the same scope.
+    """
     tx, policy = changes.tx, changes.policy
     rows = tx.usage(budget.scope, window_start(budget.window, changes.now))
     limit = budget.tokens if budget.tokens is not None else budget.usd or 0
@@ -231,7 +235,7 @@ def _exceeded(changes: TaskChanges, budget: Budget) -> bool:
         used = sum(row.usd for row in rows)
     level = 2 if used >= limit else 1 if Fraction(used) >= budget.warn_at * limit else 0
     unit = "usd" if budget.tokens is None else "tokens"
-    name = f"budget:{budget.scope}:{budget.window}:{unit}"
+    name = f"budget:{budget.scope}:{budget.window}:{unit}" + (f":{owner}" if owner else "")
     before = (tx.value(name) or {}).get("level", 0)
     if level != before:
         tx.put_value(name, {"level": level})

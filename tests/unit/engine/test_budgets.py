@@ -13,7 +13,8 @@ from fairlane.engine.end_attempt import Ending, Report
 from fairlane.model.errors import Refused
 from fairlane.model.event import Happening
 from fairlane.model.instant import MINUTE
-from fairlane.service import projects, pull
+from fairlane.model.project import CLOCK_SCALE, Project
+from fairlane.service import projects, pull, tasks
 from tests import holder
 
 STOP = '[[budget]]\nscope = "all"\ntokens = 1000\nwindow = "total"\non_exceeded = "stop"\n'
@@ -138,3 +139,32 @@ def test_tokens_and_dollars_of_one_scope_are_watched_apart(office):
     for number in range(1, 6):
         pull.report(office.context, lease, tokens=number, cost=2.0 + number / 100)
     assert told(office) == ["budget_exceeded"]
+
+
+def test_two_budgets_of_one_scope_are_watched_apart(office):
+    """The policy's for a project, and the project's own: each warns once."""
+    own = {"tokens": 100_000, "window": "total"}
+    projects.add_project(office.context, "web", {"budgets": [own]})
+    office.policy(STOP.replace("all", "project:web").replace('"stop"', '"finish"'))
+    office.add({"id": "a", "project": "web", "estimate_tokens": 0})
+    (lease,) = office.lease()
+    for tokens in (5_000, 6_000, 7_000):
+        holder.report(office.context, lease["lease"], used(tokens))
+    assert told(office) == ["budget_exceeded"]
+
+
+def test_late_usage_counts_for_the_project_of_its_attempt(office):
+    """Though its task has gone to another one since."""
+    projects.add_project(office.context, "web")
+    office.add({"id": "a"})
+    (lease,) = office.lease()
+    office.wait(6 * MINUTE)
+    holder.reclaim(office.context)
+    tasks.edit(office.context, ["a"], {"project": "web"})
+    with suppress(Refused):
+        holder.report(office.context, lease["lease"], used(700))
+    with office.context.store.read() as reading:
+        sums = reading.usage_sums("project:", 0)
+        clocks = {name: row.clock for name, row in reading.table(Project).items()}
+    assert {name: row.tokens[0] for name, row in sums.items()} == {"project:default": 700}
+    assert clocks == {"default": 700 * CLOCK_SCALE, "web": 0}
