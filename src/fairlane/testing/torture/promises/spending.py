@@ -64,10 +64,12 @@ def _enter(
     more = [now - then for then, now in zip(was, after.tokens, strict=True)]
     ended = after.outcome if before is None or before.outcome != after.outcome else None
     starts = (before is None) - (ended == "released")
-    amounts = (*more, (after.usd or 0) - usd, starts, int(ended == "succeeded"))
-    for scope in facts.budget_names(after.project, task, commit.model.groups):
-        for what, amount in zip(COUNTED, amounts, strict=True):
+    groups = commit.model.groups
+    for scope in facts.budget_names(after.project, task, groups):
+        for what, amount in zip(COUNTED, (*more, (after.usd or 0) - usd, starts), strict=False):
             wanted[scope, what] += amount
+    for scope in facts.budget_names(task.project, task, groups) if ended == "succeeded" else ():
+        wanted[scope, COUNTED[-1]] += 1
 
 
 @promise("commit", 5)
@@ -101,9 +103,9 @@ def budgets_watched(commit: Commit) -> Problems:
     if not used:
         return
     model = commit.model
-    for budget in facts.budgets_of(used, commit.policy, model.projects):
+    for budget, owner in facts.budgets_of(used, commit.policy, model.projects):
         level = _level(commit, budget)
-        yield from _told(commit, budget, level)
+        yield from _told(commit, budget, owner, level)
         if level == 2 and budget.on_exceeded == "stop":
             yield from _running(commit, budget)
 
@@ -115,9 +117,10 @@ def _level(commit: Commit, budget: Budget) -> int:
     return 2 if used >= limit else 1 if Fraction(used) >= budget.warn_at * limit else 0
 
 
-def _told(commit: Commit, budget: Budget, level: int) -> Iterator[Problem]:
+def _told(commit: Commit, budget: Budget, owner: str, level: int) -> Iterator[Problem]:
     unit = "usd" if budget.tokens is None else "tokens"
-    kept = commit.model.values.get(f"budget:{budget.scope}:{budget.window}:{unit}") or {}
+    name = f"budget:{budget.scope}:{budget.window}:{unit}" + (f":{owner}" if owner else "")
+    kept = commit.model.values.get(name) or {}
     if kept.get("level", 0) != level:
         known = f"it counts as at level {kept.get('level', 0)}, it is at level {level}"
         yield Problem(f"budget of {budget.scope} ({budget.window}) was not looked at: {known}")
