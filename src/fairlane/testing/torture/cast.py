@@ -37,8 +37,9 @@ RULES = (
     'breaker.half_open_after = "none"', 'breaker.half_open_after = "1m"', "capacity.batch = 1",
     'capacity.spawn_delay = "2s"', 'cooldown.base = "1m"', "cooldown.probe = 2",
     'recovery.stale_after = "1m"', 'history.keep = "20m"', 'history.keep = "2h"',
-    'attempt.timeout = "5m"', 'attempt.silence = "1m"', "checks.rounds = 0", "backpressure.hard = 9",
-    'usage.count = ["output", "cache_read"]', "limits.children = 2", 'attempt.may_add.agents = "any"',
+    'attempt.timeout = "5m"', 'attempt.silence = "1m"', "checks.rounds = 0",
+    "backpressure.hard = 9", 'usage.count = ["output", "cache_read"]', "limits.children = 2",
+    'attempt.may_add.agents = "any"',
 )  # fmt: skip
 BUDGETS = (
     ("all", "tokens = 1000000"), ("project:web", "tokens = 200000"), ("pool:east", 'usd = "2.00"'),
@@ -74,9 +75,10 @@ class Cast:
         return [
             (40 if few else 6, self._add), (8, self._edit), (6, self._cancel), (10, self._retry),
             (6, self._pause), (10, self._resume), (1, self._clear), (7, self._rules),
-            (4, self._project), (4, self._group), (2, self._remove), (22, self._lease),
+            (4, self._project), (4, self._group), (2, self._remove), (15, self._lease),
             (8, self._beat), (8, self._report), (14, self._complete), (10, self._release),
-            (3, self._touch), (3, self._reclaim), (8, self._call), (5, self._source), (6, self._look),
+            (3, self._touch), (3, self._reclaim), (8, self._call), (5, self._source),
+            (6, self._look),
         ]  # fmt: skip
 
     def _ask(self, operation: str, **arguments: object) -> Choice:
@@ -126,6 +128,8 @@ class Cast:
             "checks": lambda: [["make", "test"], ["make", "lint"]][: 1 + dice.below(2)],
             "pool": lambda: dice.one(("east", "west", "north")),
         }  # fmt: skip
+        if dice.chance(150):
+            made["checks"] = features["checks"]()
         for name in dice.some(tuple(features), 5):
             if name not in ("parent", "needs") or self._world.ids:
                 made[name] = features[name]()
@@ -144,8 +148,9 @@ class Cast:
             (
                 {"priority": dice.below(300)}, {"kind": dice.one(KINDS)}, {"agent": "bob"},
                 {"locks": dice.some(("x", "y"), 2)}, {"group": dice.one(GROUPS)}, {"group": None},
-                {"parallel": False}, {"not_before": self._moment(60)}, {"project": dice.one(PROJECTS)},
-                {"max_attempts": 1 + dice.below(3)}, {"pool": dice.one(("east", "west"))},
+                {"parallel": False}, {"not_before": self._moment(60)},
+                {"project": dice.one(PROJECTS)}, {"max_attempts": 1 + dice.below(3)},
+                {"pool": dice.one(("east", "west"))},
                 {"artifacts": None}, {"labels": None}, {"checks": [["make", "all"]]},
             )
         )  # fmt: skip
@@ -157,7 +162,9 @@ class Cast:
         return self._ask("cancel", ids=[self._task()], tree=self._dice.chance(300))
 
     def _retry(self) -> Choice:
-        return self._ask("retry", ids=[self._task()])
+        parked = self._world.parked()
+        task = self._dice.one(parked) if parked and self._dice.chance(700) else self._task()
+        return self._ask("retry", ids=[task])
 
     def _pause(self) -> Choice:
         return self._ask("pause", scope=self._scope())

@@ -24,18 +24,18 @@ PAUSES = (0.3, 1.0, 5.0, 20.0, 100.0, 600.0, 3600.0, 6 * 3600.0, 26 * 3600.0)
 class Rates:
     """In thousandths of all choices, unless something else is said."""
 
-    act: int = 150  # somebody does something
-    crash: int = 32  # a process ends where it stands
-    inside: int = 80  # of writes: it ends inside the transaction
+    act: int = 120  # somebody does something
+    crash: int = 45  # a process ends where it stands
+    inside: int = 120  # of writes: it ends inside the transaction
     away: int = 15  # of transactions: the store cannot be used this time
     outage: int = 3  # the store cannot be used for a while
     freeze: int = 8  # a process is stopped for a while
-    clock: int = 5  # a clock is set
-    die: int = 8  # an agent vanishes
+    clock: int = 3  # a clock is set
+    die: int = 5  # an agent vanishes
     tear: int = 3  # a run folder is damaged
-    reboot: int = 2  # a host loses everything that runs
+    reboot: int = 1  # a host loses everything that runs
     down: int = 3  # a daemon is told to end
-    settle: int = 60  # everybody goes on until all wait
+    settle: int = 30  # everybody goes on until all wait
     early: int = 25  # time passes though somebody could go on
 
 
@@ -75,7 +75,7 @@ class Chooser:
         if not ready or dice.chance(self._rates.early):
             return [("let_pass", self._pause())]
         if dice.chance(self._rates.settle):
-            return [("settle", dice.one((20, 100, 400)))]
+            return [("settle", dice.one((20, 60, 200)))]
         strand = dice.one(ready)
         order = self._order(strand)
         return [("go", strand.name, order) if order else ("go", strand.name)]
@@ -97,7 +97,7 @@ class Chooser:
             return max(0.0, wake - stage.clock.elapsed)
         if alarm is not None and dice.chance(500):
             return max(0.0, alarm - stage.clock.elapsed)
-        weights = (10, 10, 12, 12, 10, 6, 3, 1, 1)
+        weights = (10, 14, 14, 12, 6, 4, 2, 1, 1)
         return dice.weighted(list(zip(weights, PAUSES, strict=True)))
 
     # Faults

@@ -33,8 +33,9 @@ class Player:
         """Make it happen; whether anything could be done."""
         what, *arguments = choice
         deed: Callable[..., bool] = getattr(self, f"_{what}")
-        self.events += 1
-        return deed(*arguments)
+        happened = deed(*arguments)
+        self.events += happened
+        return happened
 
     def strand(self, name: str) -> Strand | None:
         """A thread by its name, if it could go on now."""

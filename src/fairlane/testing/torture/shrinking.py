@@ -40,7 +40,7 @@ class Shrinker:
         while best != before and self._left():
             before = best
             best = self._without_parts(best)
-            best = self._simpler(best)
+            best = self._simpler(self._joined(best))
         return self._history.with_choices(best)
 
     def _left(self) -> bool:
@@ -67,6 +67,17 @@ class Shrinker:
             if size == 1:
                 return choices
             size //= 2
+
+    def _joined(self, choices: Choices) -> Choices:
+        """Let time pass once where it passes several times in a row."""
+        joined: list[Choice] = []
+        for choice in choices:
+            if joined and joined[-1][0] == choice[0] == "let_pass":
+                joined[-1] = ("let_pass", joined[-1][1] + choice[1])
+            else:
+                joined.append(choice)
+        shorter = tuple(joined)
+        return shorter if shorter != choices and self._fails(shorter) else choices
 
     def _simpler(self, choices: Choices) -> Choices:
         """Make each choice that is left as plain as it can be."""

@@ -12,23 +12,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlane.daemon.main import Daemon
-from fairlane.engine.context import Context, run_folder
-from fairlane.executors.base import Gone, Orders, Running
+from fairlane.engine.context import Context, folder_of, run_folder
+from fairlane.executors.base import Ended, Gone, Orders, Running
 from fairlane.model.errors import FairlaneError
 from fairlane.model.instant import Instant, parse_instant
-from fairlane.model.task import Attempt, Status
+from fairlane.model.task import Attempt, Status, Task
 from fairlane.service.attempt_rights import answer_attempt
 from fairlane.service.operations.call import answer, fitting
 from fairlane.service.operations.table import OPERATIONS
 from fairlane.settings import Settings
 from fairlane.simulation.processes import Machine, Script
+from fairlane.store.base import Filter, Store
 from fairlane.testing.torture.agents import script_of
 from fairlane.testing.torture.ports import StagedExecutor, StagedStore, Write, named
 from fairlane.testing.torture.promises import Broken, Checker, Party, Promise
 from fairlane.testing.torture.stage import STORE, Process, Stage, Strand
 
 if TYPE_CHECKING:
-    from fairlane.store.base import Store
     from fairlane.testing.torture.stores import Make
 
 MORNING: Instant = parse_instant("2026-01-30T07:00:00Z")
@@ -143,7 +143,13 @@ class World:
         called = OPERATIONS[operation]
 
         def perform() -> Mapping[str, object]:
-            return answer(context, operation, **fitting(called, arguments))
+            try:
+                answered = answer(context, operation, **fitting(called, arguments))
+            except FairlaneError as error:
+                self._told(operation, arguments, {"code": error.error_code})
+                raise
+            self._told(operation, arguments, answered)
+            return answered
 
         self._counted(perform)
 
@@ -186,6 +192,12 @@ class World:
         with self.store.read() as reading:
             tallies = reading.tallies()
         return sum(tally.count for tally in tallies if tally.status is Status.QUEUED)
+
+    def parked(self) -> list[str]:
+        """Tasks that somebody must put back, those that are parked longest first."""
+        with self.store.read() as reading:
+            rows = reading.listing(Filter(status=(Status.PARKED,)), limit=20)
+        return [row.task.id for row in rows]
 
     def write_rules(self, text: str) -> None:
         """The policy file of every host."""
@@ -237,6 +249,19 @@ class World:
             return "gone"
         return "runs" if there.state == Running() else "result"
 
+    def has_passed(self, attempt: Attempt, number: int) -> bool:
+        """Whether the process of a check has ended well."""
+        run = run_folder(self.homes[attempt.host or ""], attempt)
+        folder = folder_of(run, number, attempt.checks[number])
+        there = self.machines[attempt.host or ""].attempts.get(folder)
+        ended = there.state if there is not None else None
+        return isinstance(ended, Ended) and ended.exit.exit_code == 0
+
+    def missing(self, task: Task) -> list[str]:
+        """The artifacts of a task that are not there."""
+        folder = self.folder / "artifacts" / (task.parent or "")
+        return [name for name in task.artifacts if not (folder / name).exists()]
+
     def _party(self, name: str) -> Party:
         """By which rules a process goes now."""
         context = self._contexts[name]
@@ -250,6 +275,12 @@ class World:
             with self.store.read() as reading:
                 last = context.policy_for_reading(reading)
         return Party(last, host, daemon, True, agents)
+
+    def _told(
+        self, operation: str, arguments: Mapping[str, object], document: Mapping[str, object]
+    ) -> None:
+        with self._noted():
+            self.checker.answered(operation, arguments, document)
 
     def _launched(self, process: Process, orders: Orders) -> None:
         with self._noted():

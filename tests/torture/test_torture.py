@@ -1,0 +1,76 @@
+"""Half a minute of torture with fixed seeds; the same seed gives the same history everywhere."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from fairlane.testing.torture import Report, play, replay, torture
+from tests.tidy.repository import ROOT
+
+pytestmark = pytest.mark.slow
+
+PRINTS = (
+    "from fairlane.testing.torture import play\n"
+    "played = [play(seed, 300) for seed in (5, 6)]\n"
+    "print(*(one.digest for one in played), *(one.broken for one in played))\n"
+)
+
+
+def hold(report: Report) -> None:
+    """Nothing was broken; else what is printed is a test that can be pasted."""
+    assert report.failed is None, "\n".join(report.lines())
+
+
+def test_no_promise_breaks_in_memory():
+    report = torture(seed=1, events=24_000)
+    hold(report)
+    assert report.crashes > 300
+    assert report.checked["one holder"] > 1_000
+    assert report.checked["everything ends"] > 5
+
+
+def test_no_promise_breaks_in_sqlite():
+    report = torture("sqlite", seed=101, events=4_000)
+    hold(report)
+    assert report.crashes > 50
+
+
+def test_the_same_seed_gives_the_same_log_in_every_process():
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", PRINTS],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(printed) == 1
+    assert printed.pop().split()[2:] == ["None", "None"]
+
+
+def test_a_history_that_is_replayed_gives_the_same_log():
+    played = play(7, 400)
+    again = replay(played.history)
+    assert (again.digest, again.events) == (played.digest, played.events)
+
+
+@pytest.mark.soak(seconds=600)
+@pytest.mark.parametrize(("part", "store"), enumerate(("memory", "memory", "memory", "sqlite")))
+def test_no_promise_breaks_for_long(
+    part: int,
+    store: str,
+    soak_seconds_left: Callable[[], float],
+    record_property: Callable[..., None],
+):
+    first = int.from_bytes(os.urandom(4), "big")
+    report = torture(store, first, seconds=soak_seconds_left())
+    record_property("told", f"torture {part}, {store}, seeds from {first}, {report.line()}")
+    hold(report)
