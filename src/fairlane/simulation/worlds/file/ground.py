@@ -18,6 +18,8 @@ from fairlane.simulation.worlds.file.moments import Calendar
 from fairlane.simulation.worlds.file.tables import known_keys, named
 from fairlane.simulation.worlds.ground import Ground
 
+#: The command of agents: a lease names one, and a simulation starts no process.
+_NEVER_RUN = ("simulated",)
 #: What there is of each sort.
 Names: TypeAlias = Mapping[str, Collection[str]]
 #: The keys of a file that make it.
@@ -64,7 +66,7 @@ def refuse_unknown(known: Names, where: str, record: Mapping[str, object]) -> No
 
 def _agent(table: object, where: str) -> AgentSettings:
     """What differs between agents in a simulation: the account that they use."""
-    return AgentSettings(**values.read_all({"pool": values.name}, table, where))
+    return AgentSettings(_NEVER_RUN, **values.read_all({"pool": values.name}, table, where))
 
 
 def _project(table: object, where: str) -> Mapping[str, object]:
