@@ -3,7 +3,7 @@
 Agents on a busy machine begin late, by as much as their luck. So the seed is one for which that
 does not matter: the order stays the same when every attempt lasts longer by up to a second, each
 by its own draw. Every decision that depends on order and time is there all the same: shares,
-priorities, needs, locks, retries after failures, a throttled account and its probe.
+priorities, needs, retries after failures, a throttled account and its probe.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def rules() -> Policy:
 def test_every_sort_of_decision_is_there(simulated: Run) -> None:
     outcomes = {line.outcome for line in simulated.attempts}
     assert outcomes == {"succeeded", "failed", "throttled"}
-    assert {"cap", "needs", "lock", "backoff", "cooldown", "probe"} <= simulated.held.keys()
+    assert {"cap", "needs", "backoff", "cooldown", "probe"} <= simulated.held.keys()
     assert {task.status for task in simulated.tasks} == {"done", "parked"}
 
 
