@@ -98,8 +98,8 @@ def lease(
         direct=only is not None,
     )
     if only is not None:
-        policy = context.policy()
         with context.store.write() as tx:
+            policy = context.policy()  # as of the turn, not of the wait for it
             committed = commit_these(context, tx, policy, asker, only)
             leases = read_leases(tx, committed.started)
         return Leases(lease_documents(context, policy, leases), committed.plan)

@@ -340,7 +340,7 @@ def _attempt(pick: Pick, task: Task, fence: int, planned: PlannedRound) -> Attem
         leased_at=now,
         expires_at=now + planned.policy.lease.ttl,
         estimate=pick.estimate,
-        weight=project.weight,
+        weight=project.weight if planned.policy.share.mode == "virtual-time" else 0,
         charged=pick.estimate,
         workspace=pick.workspace,
         checks=checks_of(task, project) if project.checks or task.checks else (),

@@ -283,7 +283,7 @@ class Attempt:
     leased_at: Instant
     expires_at: Instant
     estimate: int = 0  # tokens reserved at the start
-    weight: int = 1  # of its project at the start
+    weight: int = 1  # of its project at the start; 0: it moves no share clock
     charged: int = 0  # tokens that its project's clock has been charged with so far
     workspace: str | None = None
     started_at: Instant | None = None  # first heartbeat or report

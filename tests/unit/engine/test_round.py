@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from fairlane.engine import attempts
 from fairlane.engine import round as rounds
 from fairlane.engine.round import PLAN_LASTS
+from fairlane.engine.snapshot import Asker
+from fairlane.model.project import Project
 from fairlane.service import queue
 
 
@@ -62,3 +65,27 @@ def test_a_plan_that_is_young_enough_is_committed_as_it_is(office, meanwhile, pa
     meanwhile(lambda: office.wait(passed))
     assert [lease["task"] for lease in office.lease()] == ["a"]
     assert leased_at(office, "a") == planned_at
+
+
+def test_a_policy_that_changes_before_a_direct_start_decides(office, monkeypatch):
+    office.add({"id": "a", "parallel": False}, {"id": "b", "parallel": False})
+    real, asker = office.context.store.write, Asker("box", executor="process", host="here")
+
+    def write():
+        office.policy('locks.serial = "none"\n')
+        return real()
+
+    monkeypatch.setattr(office.context.store, "write", write)
+    leased = attempts.lease(office.context, asker, only=["a", "b"])
+    assert [document["task"] for document in leased.documents] == ["a", "b"]
+
+
+@pytest.mark.parametrize("mode", ["none", "deficit"])
+def test_share_clocks_stand_still_where_they_do_not_decide(office, mode):
+    """Else a refund would be given of what no start was charged with."""
+    office.policy(f'share.mode = "{mode}"\n')
+    office.add({"id": "a"})
+    (lease,) = office.lease()
+    office.finish(lease["lease"], output=5)
+    with office.context.store.read() as reading:
+        assert reading.table(Project)["default"].clock == 0
