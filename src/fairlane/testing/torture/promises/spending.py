@@ -86,8 +86,6 @@ def clocks_follow(commit: Commit) -> Problems:
 
 def clock_moved(commit: Commit, before: Attempt | None, after: Attempt) -> int:
     """By how much one change of an attempt moves the clock of its project."""
-    if before is None and commit.policy.share.mode != "virtual-time":
-        return 0  # a start moves clocks only where clocks decide
     then = 0 if before is None else facts.clock_time(before.charged, after.weight)
     return facts.clock_time(after.charged, after.weight) - then
 
