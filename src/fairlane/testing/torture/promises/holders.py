@@ -135,6 +135,16 @@ def _names(attempt: Attempt) -> list[str]:
     return [str(row["name"]) for row in attempt.checks if row["name"] != "setup"]
 
 
+@promise("lease", 5)
+def weights_kept(commit: Commit, scene: object, attempt: Attempt, task: Task) -> Problems:
+    """A lease keeps the weight of its project; where no clock decides, it moves none."""
+    by_clock = commit.policy.share.mode == "virtual-time"
+    wanted = commit.model.projects[task.project].weight if by_clock else 0
+    if (attempt.weight, attempt.charged) != (wanted, attempt.estimate):
+        told = f"weight {attempt.weight} and charge {attempt.charged}"
+        yield Problem(f"it was leased with {told}, its project has {wanted}", task.id)
+
+
 @promise("lease", 3)
 def checks_given(commit: Commit, scene: object, attempt: Attempt, task: Task) -> Problems:
     """A new lease has the checks of its project and those of its task."""
