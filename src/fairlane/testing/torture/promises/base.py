@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from fairlane.model.event import Event
 from fairlane.model.instant import SECOND, Instant
-from fairlane.model.project import PolicyText
+from fairlane.model.project import PolicyText, Pool
 from fairlane.model.record import dataclass
 from fairlane.model.task import Attempt, Task
 from fairlane.policy.policy import Policy
@@ -95,6 +95,8 @@ class Commit:
         self.since: set[str] = set()  # tasks that were written after its last plan was made
         self.may: Mapping[str, int] = {}  # of a task: the fence whose late success still counts
         self.late: set[str] = set()  # tasks of which a late success was taken
+        self.picked: set[str] = set()  # tasks that its decisions start
+        self.pools: list[tuple[Pool | None, Pool]] = []
 
     def is_now(self, at: Instant | None) -> bool:
         """Whether this is about the time of the commit."""

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlane.engine import decisions
 from fairlane.model.project import Project
 from fairlane.model.task import Attempt, Status, Task
 from fairlane.testing.torture.model import Model, differences, facts
-from fairlane.testing.torture.promises import closing, reasons, settling, spending, statuses
+from fairlane.testing.torture.model.rows import links_of
+from fairlane.testing.torture.promises import (
+    answers,
+    closing,
+    pools,
+    reasons,
+    settling,
+    spending,
+    statuses,
+)
 from fairlane.testing.torture.promises.base import (
     PROMISES,
     Broken,
@@ -58,6 +67,7 @@ class Checker:
         self._may: dict[str, int] = {}  # of a task: the lost fence that may still succeed
         self._batch, self._shares, self._launches = Batch(), Shares(), closing.Launches()
         self._last_replayed = 0
+        self._done_before: dict[str, list[str]] = {}  # of a lease: what was done of what it needs
 
     def committed(
         self, process: str, writes: Sequence[Write], true_now: Instant, store_now: Instant
@@ -75,6 +85,8 @@ class Checker:
                 commit.since.clear()
             elif write.what == "clocks":
                 self._arrivals(commit, write.values[0])
+            elif write.what == "put":
+                commit.pools += pools.changes(self.model, write)
             last = self.model.last_fence
             changes = self.model.apply(write)
             if write.what in ("save", "insert"):
@@ -90,6 +102,20 @@ class Checker:
     def launched(self, process: str, orders: Orders) -> None:
         """A process is about to launch this."""
         self._check("launch", self._launches, self.model, process, orders)
+
+    def answered(
+        self, operation: str, arguments: Mapping[str, Any], answer: Mapping[str, Any]
+    ) -> None:
+        """Somebody has asked, and gets this answer; a refusal has a code."""
+        attempts = self.model.attempts
+        if operation in answers.TELLING and answer.get("code", "") in answers.BOOKED:
+            attempt = attempts.get(arguments["lease"])
+            if attempt is not None:
+                self._check("told", attempt, arguments)
+        for document in answer.get("leases", ()) if operation == "lease" else ():
+            if document["lease"] in attempts:
+                done = self._done_before.pop(document["lease"], [])
+                self._check("given", document, done, attempts[document["lease"]])
 
     def full(self, contexts: Iterable[Context] = (), everything: bool = False) -> None:
         """The whole store against the model, and every decision since the last time replayed.
@@ -115,7 +141,7 @@ class Checker:
         """
         party = self._party(process)
         policy = Commit(self.model, process, party, now, now).policy
-        rest = settling.Rest(self.model, policy, now, tuple(workers), party.agents)
+        rest = settling.Rest(self.model, policy, now, tuple(workers), party.agents, self._ground)
         self._check("end", rest)
 
     # Inside
@@ -145,6 +171,7 @@ class Checker:
     def _decided(self, commit: Commit, decision: Decision, after: Sequence[Write]) -> None:
         planned = reasons.Planned(self.model, decision, _is_alone(after))
         self._check("plan", commit, planned)
+        commit.picked.update(planned.picked)
 
     def _arrivals(self, commit: Commit, clocks: dict[str, tuple[int, bool]]) -> None:
         """A project that comes back is lifted to what the idle credit leaves it."""
@@ -199,6 +226,9 @@ class Checker:
         task = self.model.task(attempt.task)
         self._check("lease", commit, scene, attempt, task)
         self._tell(_BATCH, _one_too_many(self._batch.exceeded(commit, attempt), task))
+        self._done_before[attempt.lease] = [
+            name for name in links_of(task) if self.model.status_of(name) is Status.DONE
+        ]
         before = commit.leased_from.get(attempt.task)
         if before is None:
             raise Broken(_BATCH, "a lease was given out, and its task was not leased", task.id)

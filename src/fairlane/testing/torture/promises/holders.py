@@ -25,6 +25,12 @@ class Ground(Protocol):
     def state_of(self, attempt: Attempt) -> str:
         """`runs`, `result` (it left one), `gone`; empty: not known."""
 
+    def has_passed(self, attempt: Attempt, number: int) -> bool:
+        """Whether the process of a check of this attempt has ended well."""
+
+    def missing(self, task: Task) -> list[str]:
+        """The artifacts that a task waits for and that are not there."""
+
 
 @promise("attempt", 3)
 def identity(
@@ -128,6 +134,20 @@ def checks_passed(
         open_ = [str(row["name"]) for row in after.checks if not row.get("passed")]
         if open_:
             yield Problem(f"it succeeded without {', '.join(open_)}", after.task)
+
+
+@promise("attempt", 3)
+def checks_ran(
+    commit: Commit, before: Attempt | None, after: Attempt, ground: Ground | None
+) -> Problems:
+    """A check of an attempt that we run has passed when its process has ended well."""
+    if before is None or before.executor == "none" or ground is None:
+        return
+    known = {row["name"]: bool(row.get("passed")) for row in before.checks}
+    for number, row in enumerate(after.checks):
+        new = bool(row.get("passed")) and not known.get(row["name"])
+        if new and not ground.has_passed(after, number):
+            yield Problem(f"check {row['name']} counts as passed, and it has not run", after.task)
 
 
 def _names(attempt: Attempt) -> list[str]:

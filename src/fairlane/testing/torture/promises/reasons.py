@@ -7,7 +7,7 @@ import re
 import zlib
 from typing import Any
 
-from fairlane.model.task import Status
+from fairlane.model.task import Attempt, Status, Task
 from fairlane.store.base import Decision
 from fairlane.testing.torture.model import Model, facts
 from fairlane.testing.torture.promises.base import Commit, Problem, Problems, promise
@@ -38,6 +38,13 @@ def nobody_forgotten(commit: Commit, planned: Planned) -> Problems:
         return
     counts = f"{len(planned.picked)} were picked, {held} are held"
     yield Problem(f"{counts}, and {planned.model.queued} are queued")
+
+
+@promise("lease", 7)
+def picked_by_a_decision(commit: Commit, scene: object, attempt: Attempt, task: Task) -> Problems:
+    """Every start is recorded: a decision of the same transaction picks it."""
+    if task.id not in commit.picked:
+        yield Problem("it was leased, and no decision of the commit picks it", task.id)
 
 
 @promise("plan", 6)

@@ -11,6 +11,7 @@ from fairlane.testing.torture.model import Model, places
 from fairlane.testing.torture.promises import gates
 from fairlane.testing.torture.promises.base import Problem, Problems, promise
 from fairlane.testing.torture.promises.gates import Scene
+from fairlane.testing.torture.promises.holders import Ground
 
 #: What a waiting task waits for that only a person, or the world, ends.
 BY_A_PERSON = ("artifact", "source", "upstream", "paused")
@@ -24,6 +25,7 @@ class Rest(NamedTuple):
     now: Instant
     workers: tuple[str, ...]
     agents: frozenset[str] | None
+    ground: Ground | None = None
 
 
 @promise("end", 2)
@@ -48,6 +50,8 @@ def _not_waiting(rest: Rest, task: Task, wait: str, due_at: Instant | None) -> s
     if wait in ("backoff", "not_before"):
         later = due_at is not None and due_at > rest.now
         return "" if later else f"it waits with code {wait}, and its time has come"
+    if wait == "artifact" and rest.ground is not None and not rest.ground.missing(task):
+        return "it waits for artifacts, and all of them are there"
     if wait:
         return "" if wait in BY_A_PERSON else f"it waits with code {wait}"
     scene = Scene(rest.model, rest.policy, rest.now, [], agents=rest.agents)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.task import Attempt, Status, Task
 from fairlane.store.base import Placed
 from fairlane.testing.torture.model import places
-from fairlane.testing.torture.promises.base import Commit, Problem, Problems, promise
+from fairlane.testing.torture.promises.base import TOLERANCE, Commit, Problem, Problems, promise
 
 _Q, _L, _R = Status.QUEUED, Status.LEASED, Status.RUNNING
 _D, _P, _C = Status.DONE, Status.PARKED, Status.CANCELED
@@ -62,6 +63,24 @@ def attempt_numbers(commit: Commit, before: Task, after: Task) -> Problems:
     leased = after.status is _L and before.status is not _L
     if after.attempts != before.attempts + leased:
         yield Problem(f"its attempts went from {before.attempts} to {after.attempts}", after.id)
+
+
+@promise("task", 3)
+def stops_kept(commit: Commit, before: Task, after: Task) -> Problems:
+    """A stop that was asked for stays until the attempt has ended."""
+    flies = before.status.in_flight and after.status.in_flight
+    if flies and before.stop_requested and not after.stop_requested:
+        yield Problem(f"its stop was asked for ({before.stop_requested}) and forgotten", after.id)
+
+
+@promise("task", 4)
+def back_at_the_end(commit: Commit, before: Task, after: Task) -> Problems:
+    """What is added again or retried is ready since then: it overtakes nobody."""
+    back = before.status in (_P, _D, _C) and after.status is _Q and after.ready_since is not None
+    if back and (after.ready_since or 0) < min(commit.times) - TOLERANCE:
+        yield Problem(
+            f"it is back with its place of {show_instant(after.ready_since or 0)}", after.id
+        )
 
 
 @promise("ended", 2)
@@ -141,6 +160,20 @@ def put_back(commit: Commit, before: Task, after: Task) -> Problems:
             yield Problem(f"it was tried again by itself, which it may be {when}", after.id)
     elif after.failures or after.launch_failures or after.backoff_until is not None:
         yield Problem("it was put back, and its counters were kept", after.id)
+
+
+@promise("ended", 2)
+def waits_grow(commit: Commit, before: Task, after: Task, attempt: Attempt) -> Problems:
+    """After the n-th failure a task waits base · factor^(n-1), give or take the jitter."""
+    rules = commit.policy.retry
+    if after.status is not _Q or attempt.outcome not in FAILURES or not rules.base:
+        return
+    whole = rules.base * rules.factor ** (after.failures - 1)
+    least = min(Fraction(rules.cap), whole * (1 - rules.jitter))
+    until = after.backoff_until or commit.now
+    if until < commit.now + least - TOLERANCE:
+        n, when = after.failures, show_instant(until)
+        yield Problem(f"after failure {n} it waits until {when} only", after.id)
 
 
 def _passed(commit: Commit, when: Instant) -> bool:
