@@ -73,9 +73,10 @@ class Samples:
 
     def _look(self, place: Place, ran: Micros) -> Found:
         for level, key in enumerate(place.keys()):
-            fates = [fate for fate in self._rows.get((level, key), ()) if fate.lasts > ran]
-            if len(fates) >= LEAST:
-                return Found(LEVELS[level], tuple(fates))
+            fates = self._rows.get((level, key), ())
+            longer = tuple(fate for fate in fates if fate.lasts > ran)
+            if len(fates) >= LEAST and longer:
+                return Found(LEVELS[level], longer)
         return Found(LEVELS[-1], (self._default,))
 
 
