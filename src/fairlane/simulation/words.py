@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
+from fairlane.planner.readiness import SENTENCES
 
 if TYPE_CHECKING:
     from fairlane.model.documents.simulation import (
@@ -64,7 +65,7 @@ class Column(NamedTuple):
     cell: Callable[[PolicyFlowDocument], str]
 
 
-#: What people read on a terminal; `held by` is the code that held tasks for longest.
+#: What people read on a terminal; `held by` is the code that held ready tasks for longest.
 COLUMNS = (
     Column("policy", lambda row: row["name"]),
     Column("done", lambda row: f"{row['done']:,}"),
@@ -78,7 +79,8 @@ COLUMNS = (
 
 
 def _mostly(held: dict[str, float]) -> str:
-    return max(held, key=lambda code: held[code]) if any(held.values()) else ""
+    ready = {code: held[code] for code in sorted(held) if code not in SENTENCES and held[code]}
+    return max(ready, key=lambda code: ready[code], default="")
 
 
 def table(
@@ -148,12 +150,6 @@ class Measure(NamedTuple):
     show: Callable[[float], str]
 
 
-def _unfair(row: PolicyFlowDocument) -> float | None:
-    """How far the shares of tokens are from their targets: the largest distance."""
-    projects = row["by_project"]
-    return max((abs(each["share"] - each["target"]) for each in projects), default=None)
-
-
 def _number(number: float) -> str:
     return f"{number:,.0f}"
 
@@ -162,10 +158,10 @@ MEASURES = (
     Measure("Wait p90", lambda row: row["waits"]["p90"], length),
     Measure("Longest wait", lambda row: row["waits"]["max"], length),
     Measure("Last attempt ended after", lambda row: row["took"], length),
-    Measure("Largest distance of a share from its target", _unfair, percent),
     Measure("Tasks done", lambda row: row["done"], _number),
     Measure("Tasks that the full queue refused", lambda row: row["refused"], _number),
     Measure("Throttled attempts", lambda row: row["attempts"].get("throttled", 0), _number),
+    Measure("Parked tasks", lambda row: row["statuses"].get("parked", 0), _number),
     Measure("Cost", lambda row: row["usd"], dollars),
 )
 

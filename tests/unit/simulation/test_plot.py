@@ -143,6 +143,7 @@ def test_a_run_in_which_nothing_happens_is_drawn():
         (20 * MINUTE, ["00:05", "00:10", "00:15", "00:20"]),
         (5 * HOUR, ["01:00", "02:00", "03:00", "04:00", "05:00"]),
         (3 * DAY, ["12:00", "Fri", "12:00", "Sat", "12:00", "Sun"]),
+        (8 * DAY, ["Fri", "Sat", "Sun", "Mon", "Tue", "Wed", "Thu", "Fri"]),
         (400 * DAY, None),
     ],
 )
@@ -153,7 +154,8 @@ def test_times_are_round(length, shown):
 
 
 @pytest.mark.parametrize(
-    ("value", "top"), [(0, 2), (2, 2), (2.1, 4), (5, 6), (61, 100), (101, 200)]
+    ("value", "top"),
+    [(0, 2), (2, 2), (2.1, 4), (5, 6), (7, 8), (9, 10), (61, 80), (101, 200), (210, 300)],
 )
 def test_scales_end_at_round_numbers(value, top):
     assert shapes.round_up(value) == top

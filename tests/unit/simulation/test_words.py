@@ -84,7 +84,6 @@ def test_only_what_differs_is_told():
         "Wait p90: 11 min (quick) to 15 min (balanced, slow)",
         "Longest wait: 11 min (quick) to 15 min (balanced, slow)",
         "Last attempt ended after: 16 min (balanced, quick) to 20 min (slow)",
-        "Largest distance of a share from its target: 0 % (balanced, quick) to 25 % (slow)",
         "Tasks that the full queue refused: 0 (balanced, slow) to 7 (quick)",
         "Cost: $1.25 (balanced, quick) to $90.00 (slow)",
     ]

@@ -21,6 +21,8 @@ WIDTH, EDGE, LEFT, GAP = 1000, 20, 38, 26
 #: Heights: of a panel's words, of its three charts, between charts, of the axis.
 WORDS, WAITING, RUNNING, SHARES, BETWEEN, AXIS = 30, 84, 62, 84, 26, 44
 PANEL = WORDS + WAITING + RUNNING + SHARES + 3 * BETWEEN + AXIS
+#: Longest title.
+TITLE_MAX = 60
 #: How wide a column of a curve is.
 COLUMN = 2.5
 
@@ -58,6 +60,7 @@ def _scales(curves: Sequence[Series]) -> tuple[int, int]:
 
 def _head(answer: SimulateAnswer, height: int) -> list[str]:
     begin = answer["begin"].partition("T")[0]
+    title = shapes.cut(answer["workload"], TITLE_MAX)
     about = f"{head(answer)}, from {begin} (UTC)"
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
@@ -69,7 +72,7 @@ def _head(answer: SimulateAnswer, height: int) -> list[str]:
         f"<title>{shapes.safe(answer['workload'])}: {shapes.safe(about)}</title>",
         shapes.style(),
         f'<rect class="ground" width="{WIDTH}" height="{height}"/>',
-        f'<g font-size="16">{text(EDGE, 28, shapes.cut(answer["workload"]), "ink head")}</g>',
+        f'<g font-size="16">{text(EDGE, 28, title, "ink head")}</g>',
         text(WIDTH - EDGE, 28, about, "dim", "end"),
     ]
 

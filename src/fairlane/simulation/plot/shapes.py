@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from fairlane.model.instant import DAY, HOUR, MINUTE, Instant, to_datetime
+from fairlane.model.instant import DAY, HOUR, MINUTE, Instant, Micros, to_datetime
 from fairlane.model.record import dataclass
 from fairlane.model.visible import visible
 
@@ -27,7 +27,8 @@ _TICKS = [
     for unit, sizes in ((MINUTE, (5, 10, 30)), (HOUR, (1, 2, 3, 6, 12)), (DAY, (1, 2, 7, 14, 28)))
     for size in sizes
 ]
-_NAME_MAX = 28
+#: Longest name in a legend.
+NAME_MAX = 28
 
 
 def style() -> str:
@@ -52,9 +53,9 @@ def safe(words: str) -> str:
     return escape(visible(words))
 
 
-def cut(words: str) -> str:
-    """A name that is not too long for a legend."""
-    return words if len(words) <= _NAME_MAX else words[: _NAME_MAX - 1] + "…"
+def cut(words: str, most: int = NAME_MAX) -> str:
+    """A name that is not too long for its place."""
+    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,8 @@ class Strip:
 
     def times(self, begin: Instant, end: Instant) -> list[str]:
         """Round times below; a midnight is named by its day."""
-        room = max(2, int(self.wide // 58))
-        step = next((size for size in _TICKS if (end - begin) // size <= room), _TICKS[-1])
+        fits = (size for size in _TICKS if (end - begin) // size <= self.wide // _widest(size))
+        step = next(fits, _TICKS[-1])
         shapes = []
         for at in range(-(-begin // step) * step, end + 1, step):
             x = self.left + self.wide * (at - begin) / max(1, end - begin)
@@ -113,6 +114,11 @@ class Strip:
             shapes.append(f'<path class="grid" d="M{_at(x)} {foot}v4"/>')
             shapes.append(text(x, self.top + self.tall + 15, _time(at, step), "dim", "middle"))
         return shapes
+
+
+def _widest(step: Micros) -> int:
+    """How much room a time needs: `Mon` the least."""
+    return 34 if DAY <= step < 7 * DAY else 58
 
 
 def _time(at: Instant, step: int) -> str:
@@ -123,10 +129,10 @@ def _time(at: Instant, step: int) -> str:
 
 
 def round_up(value: float) -> int:
-    """The next of 2, 4, 6, 10, 20, 40, 60, 100 …, so that its half is a whole number too."""
+    """The next of 2, 4, 6, 8, 10, 20, 30, 40, 50, 60, 80, 100, 200 …: half of it is whole too."""
     size = 1
     while True:
-        for step in (2, 4, 6, 10):
+        for step in (2, 4, 6, 8) if size == 1 else (1, 2, 3, 4, 5, 6, 8):
             if step * size >= value:
                 return step * size
         size *= 10
