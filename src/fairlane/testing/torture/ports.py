@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairlane.clock import SYSTEM, Clock, Waitable
+from fairlane.engine.context import Context
 from fairlane.executors.base import Handle, Orders, State
-from fairlane.model.errors import TryLater
+from fairlane.model.errors import FairlaneError, TryLater
 from fairlane.model.event import Event
 from fairlane.model.instant import Instant
 from fairlane.model.project import Droppable, SmallRow
 from fairlane.model.task import Attempt
+from fairlane.policy.policy import Policy
 from fairlane.simulation.processes import Machine, Script, VirtualExecutor
 from fairlane.store.base import Booking, Decision, Placed, Reading, Store, Writing
 from fairlane.testing.torture.stage import Killed, Process, current
@@ -179,6 +181,21 @@ class StagedStore:
     def close(self) -> None:
         """Nothing more is asked of it."""
         self._inner.close()
+
+
+class StagedContext(Context):
+    """A context; each thread remembers by which policy it goes."""
+
+    def policy(self) -> Policy:
+        """The policy in force."""
+        strand = current()
+        try:
+            strand.policy, strand.policy_broken = super().policy(), False
+        except FairlaneError:
+            strand.policy_broken = True
+            raise
+        strand.process.policy = strand.policy
+        return strand.policy
 
 
 class StagedExecutor(VirtualExecutor):

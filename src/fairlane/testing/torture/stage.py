@@ -16,6 +16,7 @@ from typing import Any
 
 from fairlane.clock import SYSTEM, VirtualClock, Waitable
 from fairlane.model.instant import SECOND, Instant
+from fairlane.policy.policy import Policy
 from fairlane.settings import HOST
 
 #: The name of the machine that has the store, among the hosts.
@@ -70,6 +71,8 @@ class Strand:
         self.inside = 0  # how many transactions are open: no gate opens inside one
         self.ended = False
         self.looks = 0  # waits since the last gate that took no time
+        self.policy: Policy | None = None  # as it has read it last
+        self.policy_broken = False  # the file could not be read then
         self._wakes: float | None = None  # true seconds; None: it does not sleep
         self._waits_for: Callable[[], bool] | None = None
         self._turn = Lock()
@@ -149,6 +152,7 @@ class Process:
     strands: list[Strand] = field(default_factory=list)
     errors: list[BaseException] = field(default_factory=list)  # that ended a strand
     dead: bool = False
+    policy: Policy | None = None  # the last good one that it has read
     frozen_until: float = 0.0  # true seconds
     begun: int = 0  # strands so far
 
@@ -184,6 +188,11 @@ class Process:
 def current() -> Strand:
     """The strand that runs."""
     return _CURRENT.get()
+
+
+def running_strand() -> Strand | None:
+    """The strand that runs; None: nobody of the stage, but who looks at it."""
+    return _CURRENT.get(None)
 
 
 class Threads(Executor):

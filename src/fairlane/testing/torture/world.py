@@ -17,6 +17,7 @@ from fairlane.executors.base import Ended, Gone, Orders, Running
 from fairlane.model.errors import FairlaneError
 from fairlane.model.instant import Instant, parse_instant
 from fairlane.model.task import Attempt, Status, Task
+from fairlane.policy.policy import Policy
 from fairlane.service.attempt_rights import answer_attempt
 from fairlane.service.operations.call import answer, fitting
 from fairlane.service.operations.table import OPERATIONS
@@ -24,9 +25,9 @@ from fairlane.settings import Settings
 from fairlane.simulation.processes import Machine, Script
 from fairlane.store.base import Filter, Store
 from fairlane.testing.torture.agents import script_of
-from fairlane.testing.torture.ports import StagedExecutor, StagedStore, Write, named
+from fairlane.testing.torture.ports import StagedContext, StagedExecutor, StagedStore, Write, named
 from fairlane.testing.torture.promises import Broken, Checker, Party, Promise
-from fairlane.testing.torture.stage import STORE, Process, Stage, Strand
+from fairlane.testing.torture.stage import STORE, Process, Stage, Strand, running_strand
 
 if TYPE_CHECKING:
     from fairlane.testing.torture.stores import Make
@@ -89,7 +90,9 @@ class World:
         store, host = self.make(), process.host
         self._open.setdefault(process, []).append(store)
         staged = StagedStore(store, process, self._committed)
-        context = Context(self.homes[host], staged, self._settings[host], process.clock, actor)
+        context = StagedContext(
+            self.homes[host], staged, self._settings[host], process.clock, actor
+        )
         script = partial(self._script, host)
         machine = self.machines[host]
         context.executors["process"] = StagedExecutor(machine, script, process, self._launched)
@@ -269,12 +272,13 @@ class World:
         daemon = name.startswith("up-")
         agents = frozenset(context.settings.known_agents())
         host = process.host if process is not None else ""
-        try:
-            return Party(context.policy(), host, daemon, False, agents)
-        except FairlaneError:
-            with self.store.read() as reading:
-                last = context.policy_for_reading(reading)
-        return Party(last, host, daemon, True, agents)
+        strand = running_strand()
+        if strand is None or (strand.policy is None and not strand.policy_broken):
+            policy, broken = _read_policy(context), False
+        else:
+            policy, broken = strand.process.policy, strand.policy_broken
+            policy = policy if broken else strand.policy
+        return Party(policy, host, daemon, broken, agents)
 
     def _told(
         self, operation: str, arguments: Mapping[str, object], document: Mapping[str, object]
@@ -348,6 +352,12 @@ class _Noted:
             self._world.broken = self._world.broken or error
             return True
         return False
+
+
+def _read_policy(context: Context) -> Policy | None:
+    with suppress(FairlaneError):
+        return Policy.load(context.policy_file)
+    return None
 
 
 def _is_answer(error: BaseException) -> bool:
