@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
+from fairlane.clock import VirtualClock
+from fairlane.engine import attempts
+from fairlane.engine.context import Context
+from fairlane.engine.end_attempt import Ending
+from fairlane.engine.snapshot import Asker
+from fairlane.model.event import Happening
 from fairlane.model.instant import HOUR, MINUTE, SECOND
-from fairlane.model.task import Outcome
+from fairlane.model.project import WorkerRow
+from fairlane.model.task import Outcome, Task
+from fairlane.service import tasks
 from fairlane.simulation.engine import simulate
 from fairlane.simulation.provider import Limits, Outage, Quota
 from fairlane.simulation.world import Act, Fate, Shift
@@ -238,6 +248,14 @@ def test_people_pause_cancel_and_change_their_mind():
     assert run.held == {"paused": 29 * SECOND}
 
 
+def test_people_change_the_policy():
+    come = [arrival(0, *({"id": f"t{n}"} for n in range(4)))]
+    people = [act(4, "policy_set", changes={"caps.all": 3})]
+    run = simulate(FixedWorld(come, {}, TEN, people=people), policy(caps__all=1))
+    assert [line[1] for line in times(run)] == [0, 4 * SECOND, 4 * SECOND, 10 * SECOND]
+    assert run.slots == ((BEGIN, 1), (BEGIN + 4 * SECOND, 3))
+
+
 def test_what_the_queue_is_too_deep_for_comes_in_when_it_moves():
     come = [arrival(n * SECOND, {"id": f"t{n}"}) for n in range(4)]
     run = simulate(FixedWorld(come, {}, TEN), policy(caps__all=1, backpressure__hard=1))
@@ -270,3 +288,44 @@ def test_a_canceled_fate_is_a_cancel_by_a_person():
     world = FixedWorld([arrival(0, {"id": "a"})], {}, Fate(SECOND, Outcome.CANCELED))
     run = simulate(world, policy())
     assert (outcomes(run, "a"), run.tasks[0].status) == (["canceled"], "canceled")
+
+
+# Work under way
+
+
+class UnderWay(FixedWorld):
+    """Two attempts have run for five minutes when the simulation begins; one more has ended."""
+
+    def prepare(self, context: Context) -> None:
+        super().prepare(context)
+        clock, asker = context.clock, Asker("ada", None, "process", "ada")
+        assert isinstance(clock, VirtualClock)
+        clock.at -= 5 * MINUTE
+        tasks.add(context, [{"id": name, "agent": "demo"} for name in ("a", "b", "c")])
+        with context.store.write() as tx:
+            tx.put(WorkerRow("ada", "ada", 3, (), context.now()))
+        leases = attempts.lease(context, asker).documents
+        attempts.start(context, {lease["lease"]: lease["lease"] for lease in leases})
+        clock.at += MINUTE
+        attempts.finish(context, {leases[2]["lease"]: Ending(Happening.SUCCEEDED)})
+        clock.at += 4 * MINUTE
+
+    def fate(self, seed: int, task: Task, attempt: int, ran: int = 0) -> Fate:
+        return Fate(ran + MINUTE if task.id == "a" else ran - MINUTE, tokens=(60, 0, 0, 0))
+
+
+@pytest.mark.parametrize("crew", [[], [shift(0, "ada", 2)]])
+def test_what_runs_at_the_begin_goes_on(crew):
+    world = UnderWay([arrival(0, {"id": "d"})], crew=crew)
+    run = simulate(world, policy(caps__all=4, lease__ttl="2m"))
+    assert times(run) == [
+        ("a", -5 * MINUTE, MINUTE),
+        ("b", -5 * MINUTE, 1),  # it should have ended before: it does at once
+        ("d", 0 if not crew else 1, (0 if not crew else 1) + 1),
+    ]
+    assert [line.tokens for line in run.attempts] == [60, 60, 60]
+    assert [(task.task, task.started_at) for task in run.tasks] == [
+        ("a", BEGIN - 5 * MINUTE),
+        ("b", BEGIN - 5 * MINUTE),
+        ("d", run.attempts[2].leased_at),
+    ]

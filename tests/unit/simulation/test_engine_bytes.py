@@ -12,9 +12,11 @@ import pytest
 from fairlane.engine import decisions
 from fairlane.engine.context import Context
 from fairlane.model.event import Event
+from fairlane.model.instant import SECOND
 from fairlane.model.record import canonical, digest, encode
 from fairlane.simulation.engine import simulate
 from fairlane.simulation.run import Run
+from fairlane.simulation.world import Act
 from tests.unit.simulation.rich import Rich, rich_run, rules
 
 pytestmark = pytest.mark.slow
@@ -53,6 +55,14 @@ def test_the_same_seed_gives_the_same_bytes_in_any_process(kept):
 
 def test_another_seed_gives_another_run(kept):
     assert kept[1].attempts != rich_run(6).attempts
+
+
+def test_who_looks_more_often_starts_nothing_else(kept):
+    """A round at which nothing has happened starts nothing: the plan knows when to wake."""
+    world = Rich()
+    looks = [Act(world.begin + n * 131 * SECOND, "status", {}) for n in range(600)]
+    world.people = sorted([*world.people, *looks], key=lambda act: act.at)
+    assert simulate(world, rules(), 5).attempts == kept[1].attempts
 
 
 def test_what_a_simulation_leaves_is_sound_and_every_decision_can_be_made_again(kept):
