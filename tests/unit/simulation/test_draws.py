@@ -63,7 +63,8 @@ def test_rates():
     assert happens(250_000, ONE // 4 - 1)
     assert not happens(250_000, ONE // 4)
     rates = (100_000, 0, 200_000)
-    assert [which(rates, ONE * tenth // 10 + 1) for tenth in (0, 1, 2, 3, 9)] == [0, 2, 2, None, None]
+    cases = {0: 0, 1: 2, 2: 2, 3: None, 9: None}
+    assert {tenth: which(rates, ONE * tenth // 10 + 1) for tenth in cases} == cases
 
 
 @pytest.mark.parametrize("level", LEVELS)

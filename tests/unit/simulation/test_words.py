@@ -74,6 +74,16 @@ def test_what_held_tasks_is_named_with_the_longest_first():
     assert words.held(report.policy_row(run())) == ""
 
 
+def test_one_policy_has_sentences_of_its_own():
+    assert words.alone(report.policy_row(two_projects(refused=1200))) == [
+        "Held, over all tasks: cap 30 min, needs 5 s.",
+        "Longest wait: d, 15 min. 1 could start and never did.",
+        "Not done at the end: 1 queued, 1,200 refused by the full queue.",
+        "Furthest behind its share: 70 tokens/weight (bound 900).",
+    ]
+    assert words.alone(report.policy_row(run())) == []
+
+
 def test_only_what_differs_is_told():
     quick = two_projects(policy="quick", tasks=two_projects().tasks[:3], refused=7)
     slow = two_projects(
