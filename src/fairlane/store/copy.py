@@ -31,7 +31,7 @@ class Content:
 
 
 def read_content(reading: Reading, tasks: Iterable[str], values: Collection[str] = ()) -> Content:
-    """These tasks with their attempts, all small tables, all usage, and the values of these names."""
+    """These tasks with their attempts, all small tables, all usage, and some values by name."""
     found = (reading.placed(task) for task in sorted(set(tasks)))
     placed = sorted((row for row in found if row is not None), key=lambda row: row.task.seq)
     tried = (row.task.id for row in placed if row.task.attempts)
