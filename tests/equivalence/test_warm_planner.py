@@ -36,18 +36,23 @@ class Pair:
             snapshot = changed(snapshot, lanes=tuple(map(self.cut, snapshot.lanes)))
         if self.same:
             snapshot = self.last = handed_on(self.last, snapshot)
-        before, short, plan = self.warm._kept, None, None
+        before, lanes_short, plan = self.warm._kept, None, None
         try:
             plan = lanes.plan(snapshot, policy, now)
         except WindowUsedUp as used_up:
-            short = used_up.lanes
+            lanes_short = used_up.lanes
         if plan is None:
-            for answer in (self.warm.plan, self.warm.decide):
+            for ask in (self.warm.plan, self.warm.decide):
                 with pytest.raises(WindowUsedUp) as raised:
-                    answer(snapshot, policy, now)
-                assert raised.value.lanes == short
+                    ask(snapshot, policy, now)
+                assert raised.value.lanes == lanes_short
             return
-        assert self.warm.decide(snapshot, policy, now) == decided(plan)
+        short = decided(plan)
+        answer = self.warm.decide(snapshot, policy, now)
+        assert changed(answer.plan, clocks=short.plan.clocks) == short.plan
+        assert answer.held == short.held
+        if plan.picks or plan.reclaims:  # else no clock moves
+            assert answer.plan.clocks == plan.clocks
         warm = self.warm.plan(snapshot, policy, now)
         assert warm == plan
         assert plan_bytes(warm) == plan_bytes(plan)

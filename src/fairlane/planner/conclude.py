@@ -63,11 +63,15 @@ def reason_of(round: Round, picks: bool, left: bool) -> Reason:
 
 def wake_at(round: Round, holds: Iterable[Hold]) -> Instant | None:
     """The earliest time at which a hold, a wait or a park ends by itself, or a lease expires."""
-    times = {hold.until for hold in holds}
-    times.add(round.snapshot.half_open_at)
-    for flight in round.snapshot.in_flight:
-        if not flight.lease.alive:
-            times.add(flight.lease.expires_at)
+    leases = [flight.lease for flight in round.snapshot.in_flight]
+    return earliest(round, holds, [lease.expires_at for lease in leases if not lease.alive])
+
+
+def earliest(
+    round: Round, holds: Iterable[Hold], expiries: Iterable[Instant | None]
+) -> Instant | None:
+    """The same where it is known when leases expire that nobody keeps alive."""
+    times = {*expiries, round.snapshot.half_open_at, *(hold.until for hold in holds)}
     return min((time for time in times if time is not None and time > round.now), default=None)
 
 

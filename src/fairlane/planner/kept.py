@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from itertools import count
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from fairlane.model.instant import Instant
 from fairlane.model.project import History, Project
@@ -37,11 +37,6 @@ class KeptLane(LaneCursor):
         self.changes_at = order.changes_at(self.head)
         self.item: Item = (*self.rank, self)
 
-    def read(self, lane: Lane, age_from: str, order: Order) -> None:
-        """Other tasks are in it than before."""
-        self.lane, self.entries, self.count = lane, lane.in_order(age_from), lane.count
-        self.begin(order)
-
     def begin(self, order: Order) -> None:
         """Nothing is taken; its place is as of now."""
         self.taken = 0
@@ -51,11 +46,20 @@ class KeptLane(LaneCursor):
         self.item = (*self.rank, self)
 
 
+class Proposed(NamedTuple):
+    """A pick; whether it was carried out shows in the next snapshot."""
+
+    task: str
+    key: LaneKey
+    worker: str
+
+
 class Kept:
     """Everything of a snapshot that later rounds need in another form; `follow` keeps it so."""
 
     def __init__(self, snapshot: Snapshot, policy: Policy, now: Instant) -> None:
         self.policy, self.now, self.snapshot = policy, now, snapshot
+        projects = snapshot.projects.values()
         self.rules = Rules(snapshot, policy, now)
         self.ledger = Ledger()
         self.workers = Workers(
@@ -64,10 +68,19 @@ class Kept:
         self.order = Order(policy, now, Share(snapshot, policy, [], frozenset()))
         self.flights: dict[str, InFlight] = {}
         self.lanes: dict[LaneKey, KeptLane] = {}
-        #: Tasks that are ready, by the rules that hold them.
+        #: Ready tasks by their rules, and all together of rules that only the room can hold.
         self.ready: dict[LaneRules, int] = {}
+        self.bound: dict[LaneRules, int] = {}  # those that something else can hold
+        self.unbound = 0
+        #: Leases that nobody keeps alive, by task: when they expire.
+        self.expiries: dict[str, Instant] = {}
+        self.proposed: list[Proposed] = []
         self.shelves: dict[str, Heap] = {}  # the lanes of a project (or all), best first
+        self.locked: dict[LaneKey, KeptLane] = {}  # the lanes that take locks
+        self._workspaces = 0  # how many lanes and tasks in flight name one
         self._static = {name: _static(project) for name, project in snapshot.projects.items()}
+        #: Whether any project has what is not kept: budgets, workspaces.
+        self.lacks = any(row.budgets or row.workspaces is not None for row in projects)
         self._histories = snapshot.history
         self._resting: frozenset[str] = frozenset()
         self._bound: dict[LaneRules, bool] = {}
@@ -94,7 +107,7 @@ class Kept:
 
     def follow(self, snapshot: Snapshot, lanes: tuple[Lane, ...], now: Instant) -> None:
         """Take over what has changed; `lanes` are those with ready tasks."""
-        if snapshot.in_flight is not self.snapshot.in_flight:
+        if self.proposed or snapshot.in_flight is not self.snapshot.in_flight:
             self._fly(snapshot.in_flight)
         if snapshot.history != self._histories:
             self._learn(snapshot.history)
@@ -103,40 +116,42 @@ class Kept:
         self._age(now)
         self._line_up(lanes)
 
+    def suffices(self, now: Instant) -> bool:
+        """Whether nothing has expired, nothing has a workspace, and nothing may be reserved."""
+        if self._workspaces or (self.expiries and min(self.expiries.values()) <= now):
+            return False
+        if self.policy.overdue.after is None:
+            return True
+        return not any(self.order.overdue(line.head) for line in self.locked.values())
+
     def leave(self, task: str, rules: LaneRules, worker: str | None) -> None:
         """A task is no longer in flight."""
         self.ledger.leave(task, rules.scopes, worker)
         for lock in rules.locks:
             del self.ledger.locks[lock]
 
-    def put_back(self, key: LaneKey) -> None:
-        """What a plan has taken of a lane is only proposed."""
-        line = self.lanes[key]
-        if line.taken:
-            self._unshelve(line)
-            line.begin(self.order)
-            self._shelve(line)
-
     def rules_of(self, key: LaneKey) -> LaneRules:
         """The rules of a lane; known ones follow the history."""
         shape = shape_of(key)
-        fresh = not self.rules.knows(shape)
+        if self.rules.knows(shape):
+            return self.rules.of(shape)
         rules = self.rules.of(shape)
-        if fresh:
-            place = (rules.project, rules.kind, rules.agent)
-            self._of_history.setdefault(place, []).append(rules)
+        place = (rules.project, rules.kind, rules.agent)
+        self._of_history.setdefault(place, []).append(rules)
         return rules
 
     # Which lanes nothing but the room holds
 
     def rest(self, resting: frozenset[str]) -> None:
         """These pools rest now: other lanes are bound by that."""
-        if resting != self._resting:
-            self._resting = resting
-            self._bound.clear()
-            self._free_projects = None
-            for rules in self.rules.known():
-                rules.checks = ()
+        if resting == self._resting:
+            return
+        self._resting, self._free_projects = resting, None
+        self._bound.clear()
+        for rules in self.rules.known():
+            rules.checks = ()
+        self.unbound = sum(n for rules, n in self.ready.items() if not self.is_bound(rules))
+        self.bound = {rules: n for rules, n in self.ready.items() if self.is_bound(rules)}
 
     def is_bound(self, rules: LaneRules) -> bool:
         """Whether anything can hold a lane but the room: cap `all`, free slots, the batch."""
@@ -145,14 +160,10 @@ class Kept:
             bound = self._bound[rules] = self._find_bound(rules)
         return bound
 
-    def bound(self) -> list[LaneRules]:
-        """The rules of lanes with ready tasks that something else can hold."""
-        return [rules for rules in self.ready if self.is_bound(rules)]
-
     def free_projects(self) -> frozenset[str]:
         """The projects with a ready task that only the room can hold."""
         if self._free_projects is None:
-            names = [rules.project for rules in self.ready if not self.is_bound(rules)]
+            names = [rules.project for rules in self.ready if rules not in self.bound]
             self._free_projects = frozenset(names)
         return self._free_projects
 
@@ -184,28 +195,52 @@ class Kept:
     def _fly(self, in_flight: tuple[InFlight, ...]) -> None:
         known = self.flights
         flights = {flight.task: flight for flight in in_flight}
-        for task in [task for task in known if task not in flights]:
+        self._adopt(flights)
+        for task in known.keys() - flights.keys():
             self._land(known[task])
-        for task, flight in flights.items():
-            before = known.get(task)
-            if before is flight:
-                continue
-            if before is not None:
-                if _place(before) == _place(flight):
-                    continue
+        for flight in [flight for flight in in_flight if known.get(flight.task) is not flight]:
+            before = known.get(flight.task)
+            if before is not None and _place(before) != _place(flight):
                 self._land(before)
-            self._take_off(flight)
+                before = None
+            if before is None:
+                self._take_off(flight)
+            elif before.workspace != flight.workspace:
+                self._workspaces += (flight.workspace is not None) - (before.workspace is not None)
+            self._watch(flight)
         self.flights = flights
+
+    def _adopt(self, flights: Mapping[str, InFlight]) -> None:
+        """What was picked has started as it was picked, or it is as before."""
+        for task, key, worker in self.proposed:
+            flight = flights.get(task)
+            if flight is not None and _place(flight) == (key, worker) and not flight.workspace:
+                self.flights[task] = flight
+                self._watch(flight)
+            else:
+                self.leave(task, self.rules_of(key), worker)
+        self.proposed = []
+
+    def _watch(self, flight: InFlight) -> None:
+        """When its lease expires."""
+        at = flight.lease.expires_at
+        if at is None or flight.lease.alive:
+            self.expiries.pop(flight.task, None)
+        else:
+            self.expiries[flight.task] = at
 
     def _take_off(self, flight: InFlight) -> None:
         rules = self.rules_of(flight.lane)
         self.ledger.enter(flight.task, rules.scopes, flight.lease.worker)
+        self._workspaces += flight.workspace is not None
         for lock in rules.locks:
             if self.ledger.locks.setdefault(lock, flight.task) != flight.task:
                 raise Doubled(lock)
 
     def _land(self, flight: InFlight) -> None:
         self.leave(flight.task, self.rules_of(flight.lane), flight.lease.worker)
+        self._workspaces -= flight.workspace is not None
+        self.expiries.pop(flight.task, None)
 
     # Lanes
 
@@ -216,7 +251,7 @@ class Kept:
         changed = False
         for lane in lanes:
             line = known.get(id(lane))
-            if line is None:
+            if line is None or line.taken:
                 line, changed = self._line_for(lane), True
             line.seen = stamp
         if changed or len(lanes) != len(self.lanes):
@@ -225,33 +260,51 @@ class Kept:
             self._by_identity = {id(line.lane): line for line in self.lanes.values()}
 
     def _line_for(self, lane: Lane) -> KeptLane:
-        age_from = self.policy.score.age_from
         line = self.lanes.get(lane.key)
         if line is None:
-            self.rules_of(lane.key)
-            line = KeptLane(lane, age_from, self.rules, self.order)
-            self.lanes[lane.key] = line
-            self._count(line.rules, line.count)
-        else:
+            return self._new_line(lane)
+        if lane.count != line.count:
             self._count(line.rules, lane.count - line.count)
+        first = line.entries[0]
+        line.lane, line.count = lane, lane.count
+        line.entries = lane.in_order(self.policy.score.age_from)
+        if line.taken or line.entries[0] != first:
             self._unshelve(line)
-            line.read(lane, age_from, self.order)
+            line.begin(self.order)
+            self._shelve(line)
+        return line
+
+    def _new_line(self, lane: Lane) -> KeptLane:
+        self.rules_of(lane.key)
+        line = KeptLane(lane, self.policy.score.age_from, self.rules, self.order)
+        self.lanes[lane.key] = line
+        if line.rules.locks:
+            self.locked[lane.key] = line
+        self._workspaces += lane.key.workspace is not None
+        self._count(line.rules, line.count)
         self._shelve(line)
         return line
 
     def _drop(self, line: KeptLane) -> None:
         self._unshelve(line)
         del self.lanes[line.key]
+        self.locked.pop(line.key, None)
+        self._workspaces -= line.key.workspace is not None
         self._count(line.rules, -line.count)
 
     def _count(self, rules: LaneRules, more: int) -> None:
         before = self.ready.get(rules, 0)
-        if not before or not before + more:
+        after = before + more
+        if not before or not after:
             self._free_projects = None
-        if before + more:
-            self.ready[rules] = before + more
-        else:
-            self.ready.pop(rules, None)
+        counts = (self.ready, self.bound) if self.is_bound(rules) else (self.ready,)
+        for table in counts:
+            if after:
+                table[rules] = after
+            else:
+                table.pop(rules, None)
+        if len(counts) == 1:
+            self.unbound += more
 
     def _shelve(self, line: KeptLane) -> None:
         shelf = self.shelves.setdefault(self._shelf_of(line), [])

@@ -12,16 +12,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from fairlane.lifecycle.transitions import expired
 from fairlane.model.instant import Instant
-from fairlane.model.plan import Hold, Pick, Plan
+from fairlane.model.plan import Clocks, Held, Hold, Pick, Plan
 from fairlane.model.project import Pool
 from fairlane.model.record import changed
 from fairlane.model.snapshot import Snapshot
 from fairlane.planner import lanes as lane_planner
 from fairlane.planner import readiness
-from fairlane.planner.conclude import batch_hold, conclude, reason_of, wake_at
-from fairlane.planner.kept import Doubled, Kept
+from fairlane.planner.conclude import batch_hold, conclude, earliest, reason_of
+from fairlane.planner.kept import Doubled, Kept, Proposed
 from fairlane.planner.lanes import WindowUsedUp, left_of, offers_of, short_of, take_all
 from fairlane.planner.order import Flight, Share
 from fairlane.planner.round import Round
@@ -64,88 +63,63 @@ class WarmPlanner:
 
     def _begin(self, snapshot: Snapshot, policy: Policy, now: Instant) -> KeptRound | None:
         """A round on what is kept; None: there is something in it that is not kept."""
-        if not _can_keep(snapshot, policy, now):
+        if policy.budget or snapshot.stale:
             return None
+        lanes, waiting = readiness.admit(snapshot, policy, now)
+        ready = tuple([lane for lane in lanes if lane.count])
         try:
             if self._kept is None or not self._kept.fits(snapshot, policy):
                 self._kept = Kept(snapshot, policy, now)
-            round = KeptRound(self._kept, snapshot, policy, now)
+            if self._kept.lacks:
+                return None
+            self._kept.follow(snapshot, ready, now)
         except Doubled:
             self._kept = None
             return None
-        return None if round.may_reserve() else round
-
-
-def _can_keep(snapshot: Snapshot, policy: Policy, now: Instant) -> bool:
-    """Whether there are no budgets, no workspaces, and nothing to reclaim."""
-    if policy.budget or snapshot.stale:
-        return False
-    for project in snapshot.projects.values():
-        if project.budgets or project.workspaces is not None:
-            return False
-    for flight in snapshot.in_flight:
-        if flight.workspace is not None or expired(flight, now):
-            return False
-    keys = [lane.key for lane in snapshot.lanes]
-    keys += [task.lane for task in snapshot.waiting]
-    return all(key.workspace is None for key in keys)
+        if not self._kept.suffices(now):
+            return None
+        return KeptRound(self._kept, snapshot, now, waiting)
 
 
 class KeptRound(Round):
-    """A round that begins with what is kept, and leaves it so."""
+    """A round that begins with what is kept."""
 
-    def __init__(self, kept: Kept, snapshot: Snapshot, policy: Policy, now: Instant) -> None:
-        self.snapshot, self.policy, self.now = snapshot, policy, now
-        self.ignores_room = False
-        lanes, self.waiting = readiness.admit(snapshot, policy, now)
-        self.lanes = tuple([lane for lane in lanes if lane.count])
-        kept.follow(snapshot, self.lanes, now)
+    def __init__(
+        self, kept: Kept, snapshot: Snapshot, now: Instant, waiting: tuple[Held, ...]
+    ) -> None:
+        self.snapshot, self.policy, self.now, self.waiting = snapshot, kept.policy, now, waiting
         self.kept, self.rules, self.ledger, self.order = kept, kept.rules, kept.ledger, kept.order
-        self.workers = kept.workers
+        self.lanes = tuple([line.lane for line in kept.lanes.values()])
+        self.workers, self.ignores_room = kept.workers, False
         self.stale, self.reclaims = {}, []
         self.reserved_locks, self.reserved_workspaces, self._preferred = {}, {}, {}
         self._find_resting()
         self.room = self._room()
         self.free = self.room.free
-        self.share = Share(snapshot, policy, self._list_flights(), self._active())
-        self.order.compare_by(self.share)
-        if policy.share.mode == "virtual-time":
-            self.share.arrive(self._present())
         self.batch_begun, self.batch_left = self._batch()
-
-    def may_reserve(self) -> bool:
-        """Whether an overdue task could wait for a lock: then something is reserved for it."""
-        if self.policy.overdue.after is None:
-            return False
-        overdue = self.order.overdue
-        return any(line.rules.locks and overdue(line.head) for line in self.kept.lanes.values())
 
     def in_full(self) -> Plan:
         """The whole plan."""
+        self._find_share()
         picks = self._take()
-        try:
-            self._put_holders_in_order(picks)
-            return conclude(self, picks, left_of(self.kept.lanes.values(), self.order))
-        finally:
-            self._put_back(picks)
+        self._put_holders_in_order(picks)
+        return conclude(self, picks, left_of(self.kept.lanes.values(), self.order))
 
     def in_short(self) -> Decided:
-        """The plan without its words."""
-        picks = self._take()
-        try:
-            holds = list(self._holds(picks))
-        finally:
-            self._put_back(picks)
-        held: Counter[str] = Counter()
+        """The plan without its words; and without clocks, where nothing starts."""
+        picks: list[Pick] = []
+        if self.lanes and not self.is_full():
+            self._find_share()
+            picks = self._take()
+        holds = list(self._holds(picks))
+        held: dict[str, int] = {}
         for hold, count in holds:
-            held[hold.code] += count
+            held[hold.code] = held.get(hold.code, 0) + count
         left = len(holds) > len(self.waiting)
-        until = wake_at(self, [hold for hold, _ in holds])
-        plan = Plan(
-            self.now, self.room, tuple(picks), (), (), reason_of(self, bool(picks), left), until,
-            self.share.after(),
-        )  # fmt: skip
-        return Decided(plan, held)
+        until = earliest(self, [hold for hold, _ in holds], self.kept.expiries.values())
+        clocks = self.share.after() if picks else Clocks()
+        reason = reason_of(self, bool(picks), left)
+        return Decided(Plan(self.now, self.room, tuple(picks), (), (), reason, until, clocks), held)
 
     # How it begins.
 
@@ -161,6 +135,13 @@ class KeptRound(Round):
                 if resting is not None:
                     self._probe(resting, flight)
         self.kept.rest(frozenset(self.resting))
+
+    def _find_share(self) -> None:
+        """Whose turn it is; asked only where something may start."""
+        self.share = Share(self.snapshot, self.policy, self._list_flights(), self._active())
+        self.order.compare_by(self.share)
+        if self.policy.share.mode == "virtual-time":
+            self.share.arrive(self._present())
 
     def _list_flights(self) -> list[Flight]:
         """What is in flight, where shares depend on it."""
@@ -180,33 +161,32 @@ class KeptRound(Round):
         return super()._active() if self.policy.share.mode == "deficit" else frozenset()
 
     def _present(self) -> frozenset[str]:
-        present = set(self.kept.free_projects())
+        present = self.kept.free_projects()
+        if not self.kept.bound:
+            return present
+        others: set[str] = set()
         self.ignores_room = True
-        for rules in self.kept.bound():
-            if rules.project not in present and self.first_hold(rules) is None:
-                present.add(rules.project)
+        for rules in self.kept.bound:
+            name = rules.project
+            if name not in present and name not in others and self.first_hold(rules) is None:
+                others.add(name)
         self.ignores_room = False
-        return frozenset(present)
+        return present | others
 
     # How it ends.
 
     def _take(self) -> list[Pick]:
+        """The picks; they stay proposed."""
         if self.is_full():
             return []
         shelves = self.kept.shelves.values()
         picks = take_all(self, offers_of([[*shelf] for shelf in shelves], self.order))
+        self.kept.proposed = [Proposed(pick.task, pick.lane, pick.worker) for pick in picks]
         lines = self.kept.lanes
         short = short_of([lines[key] for key in dict.fromkeys(pick.lane for pick in picks)])
         if short:
-            self._put_back(picks)
             raise WindowUsedUp(frozenset(short))
         return picks
-
-    def _put_back(self, picks: list[Pick]) -> None:
-        """A plan is a proposal: what is kept is as before."""
-        for pick in picks:
-            self.kept.leave(pick.task, self.kept.rules_of(pick.lane), pick.worker)
-            self.kept.put_back(pick.lane)
 
     def _put_holders_in_order(self, picks: list[Pick]) -> None:
         """Holds name tasks in the order of the snapshot, then as they were picked."""
@@ -217,18 +197,20 @@ class KeptRound(Round):
 
     def _holds(self, picks: list[Pick]) -> Iterator[tuple[Hold, int]]:
         """The hold of everything that is left, with its count."""
-        taken = Counter(self.kept.rules_of(pick.lane) for pick in picks)
-        free: LaneRules | None = None
-        together = 0
-        for rules, ready in self.kept.ready.items():
-            left = ready - taken[rules]
-            if not left:
-                continue
-            if self.kept.is_bound(rules):
-                yield self.first_hold(rules) or batch_hold(self), left
+        unbound, taken = self.kept.unbound, dict[LaneRules, int]()
+        for pick in picks:
+            rules = self.kept.rules_of(pick.lane)
+            if rules in self.kept.bound:
+                taken[rules] = taken.get(rules, 0) + 1
             else:
-                free, together = rules, together + left
-        if free is not None:
-            yield self.first_hold(free) or batch_hold(self), together
+                unbound -= 1
+        for rules, ready in self.kept.bound.items():
+            if ready > taken.get(rules, 0):
+                hold = self.first_hold(rules) or batch_hold(self)
+                yield hold, ready - taken.get(rules, 0)
+        if unbound:
+            # Where only the room can hold them, all have the same hold.
+            some = next(rules for rules in self.kept.ready if rules not in self.kept.bound)
+            yield self.first_hold(some) or batch_hold(self), unbound
         for row in self.waiting:
             yield row.hold, row.count
