@@ -27,7 +27,8 @@ DOCUMENTS = [
     "docs/walk.md", "docs/results.md", "docs/sources.md", "docs/sources/beads.md",
     "docs/sources/cards.md", "docs/sources/taskmaster.md", "docs/sources/spec-kit.md",
     "docs/sources/backlog.md", "docs/sources/github.md", "docs/sources/sync.md",
-    "docs/groups.md", "docs/notifications.md", "docs/workloads.md",
+    "docs/groups.md", "docs/notifications.md", "docs/simulation.md",
+    "docs/workloads.md",
     *(f"docs/coming-from/{each}.md" for each in (
         "loopr", "agency", "agent-queue", "gas-town", "cool-workflow",
     )),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
+from fairlane.model.task import Status
 from fairlane.planner.readiness import SENTENCES
 
 if TYPE_CHECKING:
@@ -140,6 +141,25 @@ def held(row: PolicyFlowDocument) -> str:
     """What kept the tasks of one policy waiting, the longest first; empty: nothing did."""
     codes = sorted(row["held"], key=lambda code: (-row["held"][code], code))
     return ", ".join(f"{code} {length(row['held'][code])}" for code in codes if row["held"][code])
+
+
+def alone(row: PolicyFlowDocument) -> list[str]:
+    """What else there is to say of one policy, a sentence a line."""
+    waited, late, lines = held(row), row["late"], []
+    lines += [f"Held, over all tasks: {waited}."] if waited else []
+    if late["task"] is not None:
+        never = late["never_started"]
+        rest = f" {never:,} could start and never did." if never else ""
+        lines.append(f"Longest wait: {late['task']}, {length(late['seconds'])}.{rest}")
+    left = {key: count for key, count in row["statuses"].items() if key != Status.DONE}
+    left |= {"refused by the full queue": row["refused"]} if row["refused"] else {}
+    if left:
+        counts = ", ".join(f"{count:,} {status}" for status, count in left.items())
+        lines.append(f"Not done at the end: {counts}.")
+    if row["lag"] is not None:
+        furthest = f"{row['lag']:,} tokens/weight (bound {row['bound']:,})"
+        lines.append(f"Furthest behind its share: {furthest}.")
+    return lines
 
 
 class Measure(NamedTuple):

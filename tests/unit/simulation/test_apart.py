@@ -16,7 +16,7 @@ from fairlane.policy.policy import Policy
 from fairlane.simulation import apart
 from fairlane.simulation.apart import Apart, packed, unpacked
 from fairlane.simulation.simulate import Order, orders_of, run_all, run_here
-from tests.unit.simulation.runs import two_projects
+from tests.unit.simulation.told.runs import two_projects
 from tests.waiting import LIMIT_SECONDS, until
 
 WORKLOAD = {

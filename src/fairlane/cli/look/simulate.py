@@ -141,16 +141,5 @@ def _alone(row: PolicyFlowDocument) -> list[str]:
     from fairlane.simulation import words
 
     heads, cells = words.projects(row["by_project"])
-    waited, late = words.held(row), row["late"]
-    lines = [wrapped(safe(f"Held, over all tasks: {waited}."), 2, "")] if waited else []
-    if late["task"] is not None:
-        never = f" {late['never_started']:,} could start and never did." * bool(
-            late["never_started"]
-        )
-        longest = words.length(late["seconds"])
-        lines.append(safe(f"Longest wait: {late['task']}, {longest}.{never}"))
-    if row["lag"] is not None:
-        lines.append(
-            f"Furthest behind its share: {row['lag']:,} tokens/weight (bound {row['bound']:,})."
-        )
+    lines = [wrapped(safe(line), 0) for line in words.alone(row)]
     return [f"{paint('Projects:', 'bold')}\n{_table(heads, cells)}", "\n".join(lines)]

@@ -11,7 +11,7 @@ from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
 from fairlane.simulation import report
 from fairlane.simulation.plot import shapes, svg
 from fairlane.simulation.plot.series import OTHERS, drawn, means, series_of, shown_projects
-from tests.unit.simulation.runs import BEGIN, attempt, minute, run, task, two_projects
+from tests.unit.simulation.told.runs import BEGIN, attempt, minute, run, task, two_projects
 
 _SVG = "{http://www.w3.org/2000/svg}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlane.simulation import report, words
-from tests.unit.simulation.runs import attempt, minute, run, task, two_projects
+from tests.unit.simulation.told.runs import attempt, minute, run, task, two_projects
 
 
 @pytest.mark.parametrize(

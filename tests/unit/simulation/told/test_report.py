@@ -9,7 +9,7 @@ import pytest
 from fairlane.model.instant import MINUTE
 from fairlane.service.operations.schemas import DOCUMENTS
 from fairlane.simulation import report
-from tests.unit.simulation.runs import BEGIN, attempt, minute, run, task, two_projects
+from tests.unit.simulation.told.runs import BEGIN, attempt, minute, run, task, two_projects
 
 
 def test_the_answer_names_what_was_simulated():
