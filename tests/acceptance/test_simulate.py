@@ -9,8 +9,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from fairlane.client.remote import Remote
+from fairlane.policy.policy import Policy
 from fairlane.service.home.setup import home_token
 from fairlane.service.operations.schemas import DOCUMENTS
+from fairlane.simulation.engine import simulate
+from fairlane.simulation.worlds.trace import load_trace
+from fairlane.simulation.worlds.workload import load_workload
 from tests.acceptance.commands import fairlane
 from tests.acceptance.queue_home import Home
 from tests.afar.served import serving
@@ -128,6 +132,18 @@ def test_it_is_drawn(home, workload, tmp_path):
     assert title.startswith("Two projects: ")
     home.run(*words)
     assert picture.read_bytes() == first
+
+
+def test_its_trace_repeats_it(home, workload, tmp_path):
+    trace = tmp_path / "two.jsonl"
+    said = home.run("simulate", workload, "--policy", "balanced", "--trace-out", trace)
+    assert said.out.endswith(f"\n\ntrace: {trace}\n")
+    policy = Policy.preset("balanced")
+    first, again = (
+        [(row.task, row.number, row.leased_at) for row in simulate(world, policy).attempts]
+        for world in (load_workload(workload), load_trace(trace))
+    )
+    assert first == again != []
 
 
 @pytest.mark.parametrize(

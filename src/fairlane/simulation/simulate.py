@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane.model.errors import Invalid
@@ -92,6 +92,13 @@ def run_here(order: Order) -> Run:
     world = _world(order.workload, order.title)
     policy = Policy.parse(order.policy, order.name)
     return simulate(world, policy, order.seed, name=order.name)
+
+
+def trace_of(order: Order, run: Run) -> Iterator[str]:
+    """The lines of a trace that repeats the run of an order."""
+    from fairlane.simulation.worlds import trace_writer
+
+    return trace_writer.trace_of(_world(order.workload, order.title), run)
 
 
 def _world(workload: Mapping[str, object], name: str) -> Workload:

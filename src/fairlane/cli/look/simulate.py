@@ -12,10 +12,9 @@ from fairlane.cli.output import paint, safe, table, wrapped
 from fairlane.model.errors import Invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from fairlane.model.documents.simulation import PolicyFlowDocument, SimulateAnswer
-    from fairlane.simulation.run import Run
 
 
 @click.command("simulate")
@@ -89,7 +88,7 @@ def _simulated_here(
     from fairlane.policy.policy import Policy
     from fairlane.simulation import report
     from fairlane.simulation.plot import svg
-    from fairlane.simulation.simulate import orders_of, run_all
+    from fairlane.simulation.simulate import orders_of, run_all, trace_of
 
     call.here()
     target = None if plot is None else check_target(Path(plot))
@@ -101,16 +100,14 @@ def _simulated_here(
     if target is not None:
         draw(svg(document, runs), target)
     if trace_out is not None:
-        _write_trace(runs[0], Path(trace_out))
+        _write_trace(trace_of(orders[0], runs[0]), Path(trace_out))
     return document
 
 
-def _write_trace(run: Run, target: Path) -> None:
-    from fairlane.simulation.worlds.trace import trace_of
-
+def _write_trace(lines: Iterable[str], target: Path) -> None:
     try:
         with target.open("w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in trace_of(run))
+            file.writelines(f"{line}\n" for line in lines)
     except OSError as error:
         message = f"--trace-out: {target}: {error.strerror}"
         raise Invalid(message, "Choose another file.") from error
