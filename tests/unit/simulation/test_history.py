@@ -19,6 +19,8 @@ from fairlane.simulation.world import Fate, Shift
 from fairlane.simulation.worlds.history import HistoryWorld, history_world
 from fairlane.simulation.worlds.rates import rates_of
 from fairlane.simulation.worlds.samples import LASTS, LEAST, LEVELS, Place, Samples, sample_of
+from fairlane.simulation.worlds.trace import read_trace
+from fairlane.simulation.worlds.trace_writer import trace_of
 from fairlane.store.memory.store import MemoryStore
 from tests.unit.contexts import NOON, TestContext
 
@@ -192,6 +194,20 @@ class TestOfStore:
         run = simulate(history_world(home.context), home.context.policy())
         assert [(row.worker, row.outcome) for row in run.attempts][:1] == [("box", "lost")]
         assert [task.status for task in run.tasks] == ["done"]
+
+    def test_its_trace_has_what_is_unfinished(self, home):
+        home.add({"id": "runs"}, {"id": "next", "needs": ["runs", "old1"]})
+        home.lease(1)
+        home.wait(MINUTE)
+        world = history_world(home.context)
+        run = simulate(world, home.context.policy())
+        trace = read_trace(trace_of(world, run))
+        assert [row["id"] for arrival in trace.arrived for row in arrival.records] == [
+            "runs", "next",
+        ]  # fmt: skip
+        assert trace.arrived[1].records[0]["needs"] == ["runs"]
+        again = simulate(trace, home.context.policy())
+        assert [row.task for row in again.attempts] == ["runs", "next"]
 
     def test_a_project_without_its_repository(self, home, tmp_path):
         with home.context.store.write() as tx:

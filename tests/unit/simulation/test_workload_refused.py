@@ -95,6 +95,13 @@ def test_work_for_every_kind_is_needed():
     assert refused.value.hint == "Write a table [work.plan], or [work.default] for every kind."
 
 
+def test_too_many_shifts():
+    days = ", ".join(f"{{ from = '{hour:02}:00', until = '{hour:02}:30' }}" for hour in range(24))
+    workers = "".join(f"[[worker]]\nname = 'w{n}'\nhours = [{days}]\n" for n in range(10))
+    with pytest.raises(Invalid, match=r"1,753,940 shifts of workers are too many"):
+        workload(f"days = 3650\n{workers}")
+
+
 def test_files(tmp_path):
     path = tmp_path / "a.toml"
     with pytest.raises(Invalid, match="there is no such file"):

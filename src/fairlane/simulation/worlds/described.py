@@ -15,10 +15,12 @@ from fairlane.model.task import Task
 from fairlane.simulation.provider import Limits
 from fairlane.simulation.world import Act, Arrival, Fate, Shift
 from fairlane.simulation.worlds.ground import TASKS_MAX, Ground, too_many
-from fairlane.simulation.worlds.hours import ALWAYS, FAR, Hours, spans
+from fairlane.simulation.worlds.hours import ALWAYS, FAR, WEEK, Hours, spans
 from fairlane.simulation.worlds.profile import Profile
 from fairlane.simulation.worlds.sources import Source
 
+#: Most times that workers come and go in one simulation.
+SHIFTS_MAX = 200_000
 #: What is done for a kind that has no work of its own.
 ANY_WORK = "default"
 
@@ -53,6 +55,12 @@ class Crew:
                 yield Shift(came, self.name, self.slots, self.labels)
                 if closes < end:
                     yield Shift(closes, self.name, 0, self.labels, self.sudden)
+
+    def expected(self, begin: Instant, end: Instant | None) -> int:
+        """About how many shifts it has."""
+        until = self.end if end is None else end
+        weeks = 0 if until is None else max(0, until - begin) // WEEK + 1
+        return 2 * (weeks * len(self.hours.open) + len(self.crashes) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +151,15 @@ def checked(workload: Workload) -> Workload:
                 raise no_work(kind, name).within(f"source {source.name}")
     if expected > TASKS_MAX:
         raise too_many(expected)
+    shifts = 0
     for crew in workload.crews:
+        shifts += crew.expected(workload.begin, workload.end)
         if workload.days is None and crew.end is None and crew.hours != ALWAYS:
             hint = "Give the worker until, or the workload days."
             raise Invalid(f"worker {crew.name} comes and goes for ever", hint)
+    if shifts > SHIFTS_MAX:
+        hint = f"Use at most {SHIFTS_MAX:,}: fewer workers, days, or hours."
+        raise Invalid(f"{shifts:,} shifts of workers are too many", hint)
     return workload
 
 

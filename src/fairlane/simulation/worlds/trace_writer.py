@@ -20,7 +20,7 @@ from fairlane.model.event import Event
 from fairlane.model.instant import DAY, SECOND, Instant, Micros, show_duration, show_instant
 from fairlane.model.project import Group, Project
 from fairlane.model.record import changed, writer
-from fairlane.model.task import Attempt, Task, agent_of
+from fairlane.model.task import Attempt, Status, Task, agent_of
 from fairlane.policy.schema import COUNTERS
 from fairlane.service.reports.listing import every
 from fairlane.service.reports.stats import ATTEMPTS_MAX
@@ -39,16 +39,18 @@ _Line = tuple[Instant, dict[str, object]]
 _Dated = TypeVar("_Dated", Arrival, Shift, Act)
 _write = writer()
 _PAGE = 1000
+_UNFINISHED = (Status.QUEUED, Status.LEASED, Status.RUNNING)
 
 
 def trace_of(world: World, run: Run) -> Iterator[str]:
     """The lines of a trace that repeats a simulation: each attempt has the fate that was drawn.
 
-    What its provider made of it follows again from the limits.
+    What its provider made of it follows again from the limits. What is there at the begin arrives
+    then, and begins anew; tasks that are over or parked are left out.
     """
     with _prepared(world) as (context, reading):
         head = _head(context, reading, run.begin, world.limits)
-        there = [placed.task for placed in every(reading, Filter())]
+        there = [placed.task for placed in every(reading, Filter(status=_UNFINISHED))]
         agents = {project.name: project.agent for project in reading.table(Project).values()}
     if world.days is not None:
         head["days"] = -(-(run.end - run.begin) // DAY)
@@ -60,7 +62,7 @@ def trace_of(world: World, run: Run) -> Iterator[str]:
         tasks = (_task(row, agents, context.settings) for row in arrival.records if "id" in row)
         known.update({task.id: task for task in tasks})
     attempts = (
-        _attempt(row.leased_at, row.task, row.number, fate)
+        _attempt(max(run.begin, row.leased_at), row.task, row.number, fate)
         for row in run.attempts
         if row.task in known
         for fate in (world.fate(run.seed, known[row.task], row.number),)
