@@ -17,7 +17,7 @@ from fairlane.engine.snapshot import Asker
 from fairlane.engine.task_changes import place
 from fairlane.model.errors import FairlaneError
 from fairlane.model.event import Happening
-from fairlane.model.instant import DAY, SECOND, Instant
+from fairlane.model.instant import DAY, SECOND, Instant, show_instant
 from fairlane.model.task import Status, Task
 from fairlane.service import projects, queue, tasks
 from fairlane.settings import Settings
@@ -95,14 +95,14 @@ class Hour:
         extra: list[dict[str, Any]] = [
             {}, {"locks": ["x"]}, {"locks": ["x", "y"]}, {"group": "g", "parallel": False},
             {"group": "h"}, {"agent": "claude"}, {"labels": ["gpu"]}, {"priority": one % 4},
-            {"not_before": self.clock.at / 10**6 + two % 90}, {"max_attempts": 1},
+            {"not_before": None}, {"max_attempts": 1},
             {"estimate_tokens": two * 1000}, {"project": "web", "workspace": "w1"},
             {"needs": known[-2:]}, {"parent": known[two % len(known)]} if known else {},
             {"id": known[one % len(known)]} if known else {},
         ]  # fmt: skip
         made |= extra[(one * 31 + two) % len(extra)]
         if "not_before" in made:
-            made["not_before"] = f"{two % 90}s"
+            made["not_before"] = show_instant(self.clock.at + two % 90 * SECOND)
         return made
 
     def lease(self, one: int, two: int) -> None:
