@@ -57,6 +57,7 @@ class Cast:
         self._dice, self._world = dice, world
         self._called = self._added = 0
         self._entries: list[dict[str, object]] = []
+        self._awaited: list[str] = []  # tasks in whose folders files shall appear
 
     def act(self) -> list[Choice]:
         """One thing that somebody does, or the same twice: messages can be doubled."""
@@ -75,10 +76,10 @@ class Cast:
         return [
             (40 if few else 6, self._add), (8, self._edit), (6, self._cancel), (10, self._retry),
             (6, self._pause), (10, self._resume), (1, self._clear), (7, self._rules),
-            (4, self._project), (4, self._group), (2, self._remove), (15, self._lease),
+            (4, self._project), (8, self._group), (2, self._remove), (15, self._lease),
             (8, self._beat), (8, self._report), (14, self._complete), (10, self._release),
-            (3, self._touch), (3, self._reclaim), (8, self._call), (5, self._source),
-            (6, self._look),
+            (5, self._touch), (3, self._reclaim), (8, self._call), (5, self._source),
+            (6, self._look), (4, self._again),
         ]  # fmt: skip
 
     def _ask(self, operation: str, **arguments: object) -> Choice:
@@ -107,6 +108,12 @@ class Cast:
             records[0]["id"] = self._task()
         return self._ask("add", tasks=records, **more)
 
+    def _again(self) -> Choice:
+        """What is over is put back, whole."""
+        over = self._world.finished() or [self._task()]
+        task = {"id": self._dice.one(over), "prompt": "go"}
+        return self._ask("add", tasks=[task], again=True)
+
     def _record(self) -> dict[str, object]:
         dice = self._dice
         self._added += 1
@@ -130,11 +137,14 @@ class Cast:
         }  # fmt: skip
         if dice.chance(150):
             made["checks"] = features["checks"]()
+        if dice.chance(200):
+            made["group"] = features["group"]()
         for name in dice.some(tuple(features), 5):
             if name not in ("parent", "needs") or self._world.ids:
                 made[name] = features[name]()
-        if made.get("parent") and dice.chance(300):
+        if made.get("parent") and dice.chance(500):
             made["artifacts"] = ["out.txt"]
+            self._awaited.append(str(made["parent"]))
         if made.get("workspace"):
             made["project"] = "ops"
         return made
@@ -226,7 +236,7 @@ class Cast:
 
     def _touch(self) -> Choice:
         """A file appears for which tasks wait."""
-        return ("touch", self._task())
+        return ("touch", self._dice.one(self._awaited[-6:] or [self._task()]))
 
     def _look(self) -> Choice:
         """Who only looks meets no error either."""

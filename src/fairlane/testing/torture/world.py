@@ -202,6 +202,12 @@ class World:
             rows = reading.listing(Filter(status=(Status.PARKED,)), limit=20)
         return [row.task.id for row in rows]
 
+    def finished(self) -> list[str]:
+        """Tasks that are over, the newest last."""
+        with self.store.read() as reading:
+            rows = reading.listing(Filter(status=(Status.DONE, Status.CANCELED)), limit=500)
+        return [row.task.id for row in rows[-20:]]
+
     def write_rules(self, text: str) -> None:
         """The policy file of every host."""
         for home in self.homes.values():
