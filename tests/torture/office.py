@@ -54,7 +54,7 @@ class WatchedOffice(TestContext):
     def __init__(self, home: Path) -> None:
         inner = MemoryStore()
         self.watched = WatchedStore(inner)
-        super().__init__(home, store=self.watched)  # type: ignore[arg-type]
+        super().__init__(home, store=self.watched)
         self.changes: dict[str, Any] = {}  # of the party
         self.checker = Checker(inner, self.party)
         self.model = self.checker.model

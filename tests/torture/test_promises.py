@@ -134,7 +134,7 @@ def test_a_decision_that_cannot_be_planned_again_is_found(office):
     office.lease()
     with office.watched.inner.write() as tx:
         (decision,) = tx.decisions(1)
-        memory = tx._decisions  # type: ignore[attr-defined]
+        memory = tx._decisions
         memory[2] = changed(decision, at=decision.at + 1)
     office.model.decisions[2] = memory[2]
     with pytest.raises(Broken, match="decision 2 by lanes"):

@@ -44,7 +44,7 @@ class WatchedStore:
         """One transaction, and then what it wrote is told."""
         with self.inner.write() as tx:
             recorder = Recorder(tx)
-            yield recorder  # type: ignore[misc]
+            yield recorder
         self.told(recorder.writes)
 
 
@@ -56,7 +56,7 @@ class WatchedHour(hour.Hour):
         self.broken: Broken | None = None
         watched = WatchedStore(inner)
         watched.told = self.committed
-        super().__init__(home, watched)  # type: ignore[arg-type]
+        super().__init__(home, watched)
         groups.add_group(self.context, "top")
         groups.add_group(self.context, "g", parent="top")
         projects.set_project(self.context, "ops", {"checks": [["true"]], "max_in_flight": 2})
