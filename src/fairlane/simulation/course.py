@@ -1,4 +1,7 @@
-"""Course: an attempt from its lease to its end, as its fate, its timeout and its provider say."""
+"""Course: an attempt from its launch to its end, as its fate, its timeout and its provider say.
+
+What it prints is not simulated: `attempt.silence` ends nothing here.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def course_of(
     attempt: int,
     at: Instant,
 ) -> Course:
-    """The course of an attempt that begins now."""
+    """The course of an attempt that begins at an instant."""
     fate = provider.admit(task.pool, _timed(world.fate(seed, task, attempt), task, policy), at)
     return Course(task.pool, at, fate)
 

@@ -61,12 +61,12 @@ class Flights:
             heappop(self._steps)
         return self._steps[0][0] if self._steps else None
 
-    def begin(self, task: Task, attempt: Attempt, policy: Policy, now: Instant) -> None:
-        """An attempt begins."""
+    def begin(self, task: Task, attempt: Attempt, policy: Policy, at: Instant) -> None:
+        """An attempt begins, now or after a pause."""
         course = course_of(
-            self._world, self._provider, policy, self._seed, task, attempt.number, now
+            self._world, self._provider, policy, self._seed, task, attempt.number, at
         )
-        self._follow(attempt, course, now)
+        self._follow(attempt, course, at)
 
     def go_on(self, task: Task, attempt: Attempt, policy: Policy, now: Instant) -> None:
         """An attempt runs since before the begin."""

@@ -6,6 +6,7 @@ one, attempts report and end first, then workers come and go, people act and add
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +26,7 @@ from fairlane.settings import Settings
 from fairlane.simulation.engine.crew import DESK, Crew, Rounds, on
 from fairlane.simulation.engine.flights import GONE, Flights
 from fairlane.simulation.engine.notes import Notes
+from fairlane.simulation.engine.steady import SteadyContext
 from fairlane.simulation.engine.upcoming import Upcoming
 from fairlane.simulation.run import Run
 from fairlane.simulation.world import WORKER, Arrival, Shift, World, perform
@@ -57,9 +59,12 @@ class Simulation:
         self._world, self._seed = world, seed
         self._clock = VirtualClock(world.begin)
         settings = Settings.parse({"worker": {"name": WORKER}})
-        self._context = Context(home, store or MemoryStore(), settings, self._clock, "simulation")
+        self._context = SteadyContext(
+            home, store or MemoryStore(), settings, self._clock, "simulation"
+        )
         self._write(policy)
         world.prepare(self._context)
+        self._context.deeds.count += 1
         self._flights = Flights(world, seed)
         self._crew = Crew(self._context, self._clock, self._flights.running)
         self._notes = Notes(world.begin)
@@ -131,6 +136,7 @@ class Simulation:
         self._change_shifts(now)
         for act in self._acts.take(now):
             perform(self._context, act)
+            self._context.deeds.count += 1
         self._arrive(now)
         self._stop(now)
         self._crew.present(now, {flight.worker for flight in self._flights.running.values()})
@@ -219,12 +225,16 @@ class Simulation:
             self._finish(self._flights.stopped(stops, now))
 
     def _begin(self, started: Sequence[tuple[Task, Attempt]], now: Instant) -> None:
+        """What has a lease is launched: each worker pauses between two launches."""
         policy = self._context.policy() if started else None
+        launched: Counter[str | None] = Counter()
         for task, attempt in started:
             assert policy is not None
             self._notes.see_start(task)
-            self._flights.begin(task, attempt, policy, now)
+            at = now + launched[attempt.worker] * policy.capacity.spawn_delay
+            self._flights.begin(task, attempt, policy, at)
             self._renewed_at[attempt.lease] = now
+            launched[attempt.worker] += 1
 
     # What is to be seen
 

@@ -74,6 +74,16 @@ def test_no_attempt_runs_longer_than_its_timeout():
     assert [(line.outcome, line.tokens, line.usd) for line in run.attempts] == [("failed", 25, 2)]
 
 
+def test_launches_of_one_round_are_apart_by_the_pause_that_the_policy_asks_for():
+    world = FixedWorld([arrival(0, {"id": "a"}, {"id": "b"}, {"id": "c"})], {}, TEN)
+    run = simulate(world, policy(caps__all=2, capacity__spawn_delay="3s"))
+    assert times(run) == [
+        ("a", 0, 10 * SECOND),
+        ("b", 0, 13 * SECOND),
+        ("c", 10 * SECOND, 20 * SECOND),
+    ]
+
+
 def test_an_end_that_is_given_ends_it_before_anything_is_over():
     world = FixedWorld([arrival(0, {"id": "a"}), arrival(40 * HOUR, {"id": "b"})], {}, TEN)
     world.usual = Fate(30 * HOUR)
