@@ -6,7 +6,7 @@ PYTEST       := $(BIN)/pytest -q
 unexport PYTHONDONTWRITEBYTECODE  # keep compiled files, as an installed program has them
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check audit bench soak format lint types imports fast
+.PHONY: help run test check audit bench soak torture format lint types imports fast
 
 help: ## list these words
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -29,6 +29,9 @@ bench: .venv/.installed-bench ## measure against peers, write bench/results.md
 
 soak: .venv/.installed ## property tests for SOAK_MINUTES (10) at most
 	HYPOTHESIS_PROFILE=soak SOAK_MINUTES=$(SOAK_MINUTES) $(PYTEST) -n 2 -m soak --timeout 0
+
+torture: .venv/.installed ## daemons, callers, agents in virtual time, crashed at random: [SEED=1] [MINUTES=1|HOURS=…] [STORE=memory]
+	$(BIN)/python -m fairlane.testing.torture $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(HOURS),--hours $(HOURS)) $(if $(STORE),--store $(STORE))
 
 format: .venv/.installed ## put the code into form
 	$(BIN)/ruff format

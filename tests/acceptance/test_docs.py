@@ -28,7 +28,7 @@ DOCUMENTS = [
     "docs/sources/cards.md", "docs/sources/taskmaster.md", "docs/sources/spec-kit.md",
     "docs/sources/backlog.md", "docs/sources/github.md", "docs/sources/sync.md",
     "docs/groups.md", "docs/notifications.md", "docs/simulation.md",
-    "docs/workloads.md",
+    "docs/workloads.md", "docs/torture.md",
     *(f"docs/coming-from/{each}.md" for each in (
         "loopr", "agency", "agent-queue", "gas-town", "cool-workflow",
     )),
