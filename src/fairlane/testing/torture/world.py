@@ -37,8 +37,8 @@ MORNING: Instant = parse_instant("2026-01-30T07:00:00Z")
 HOSTS, WITH_DAEMON = ("a", "b", "c"), ("a", "b")
 PROJECTS = {"web": {"weight": 3}, "ops": {"weight": 1, "workspaces": ["w1", "w2"]}}
 AGENTS = {
-    "ada": {"argv": ["ada"], "parser": "demo", "pool": "east"},
-    "bob": {"argv": ["bob"], "parser": "demo", "pool": "west"},
+    "ada": {"argv": ["ada", "{prompt}"], "parser": "demo", "pool": "east"},
+    "bob": {"argv": ["bob", "{prompt}"], "parser": "demo", "pool": "west"},
 }
 SOURCE = "queue.json"
 NO_SURPRISE = Promise(0, "no surprise", "Nothing fails for a reason that has no name.", len)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,11 +30,24 @@ def reports_kept(attempt: Attempt, said: Mapping[str, Any]) -> Problems:
         yield Problem(text, attempt.task)
 
 
+#: A task that a prompt tells of: what stands below is quoted.
+_TOLD = re.compile(r"^([^\s>:,]+)(?:, branch [^\n]*)?(?: \(its work is in your folder\))?:$", re.M)
+
+
+def built_on(document: Mapping[str, Any]) -> list[str]:
+    """The tasks whose work a lease document gives to its holder."""
+    return [start["task"] for start in document["start"]] + told_of(document["prompt"])
+
+
+def told_of(prompt: str) -> list[str]:
+    """The tasks whose work a prompt tells of."""
+    _, _, told = prompt.partition("What came before:")
+    return _TOLD.findall(told)
+
+
 @promise("given", 3)
-def carries_what_is_done(
-    document: Mapping[str, Any], done: Sequence[str], attempt: Attempt
-) -> Problems:
-    """An attempt starts from the work of those before it that are done, and of no other."""
-    for start in document["start"]:
-        if start["task"] not in done:
-            yield Problem(f"it carries work of {start['task']}, which is not done", attempt.task)
+def carries_what_is_done(names: Sequence[str], done: Sequence[str], attempt: Attempt) -> Problems:
+    """An attempt builds on the work of those before it that are done, and on no other."""
+    for name in names:
+        if name not in done:
+            yield Problem(f"it is given work of {name}, which is not done", attempt.task)

@@ -102,6 +102,9 @@ class Checker:
     def launched(self, process: str, orders: Orders) -> None:
         """A process is about to launch this."""
         self._check("launch", self._launches, self.model, process, orders)
+        lease = orders.env.get("FAIRLANE_LEASE")
+        if lease in self.model.attempts:
+            self._given(lease, answers.told_of("\n".join(orders.argv)))
 
     def answered(
         self, operation: str, arguments: Mapping[str, Any], answer: Mapping[str, Any]
@@ -114,8 +117,7 @@ class Checker:
                 self._check("told", attempt, arguments)
         for document in answer.get("leases", ()) if operation == "lease" else ():
             if document["lease"] in attempts:
-                done = self._done_before.pop(document["lease"], [])
-                self._check("given", document, done, attempts[document["lease"]])
+                self._given(document["lease"], answers.built_on(document))
 
     def full(self, contexts: Iterable[Context] = (), everything: bool = False) -> None:
         """The whole store against the model, and every decision since the last time replayed.
@@ -145,6 +147,10 @@ class Checker:
         self._check("end", rest)
 
     # Inside
+
+    def _given(self, lease: str, names: Sequence[str]) -> None:
+        done = self._done_before.get(lease, ())
+        self._check("given", names, done, self.model.attempts[lease])
 
     def _check(self, when: str, *subject: Any) -> None:
         for promise in PROMISES[when]:
