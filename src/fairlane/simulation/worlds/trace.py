@@ -41,6 +41,7 @@ LINE_MAX, ATTEMPTS_MAX = 1_000_000, 4 * TASKS_MAX
 #: The fields of a task in a trace.
 FIELDS = frozenset({*TASK, "id", "needs", "parent", "not_before"})
 CODE = "invalid_trace"
+_decode = json.JSONDecoder(parse_float=Decimal, object_pairs_hook=values.once).decode
 _HINT = 'A trace is one JSON object a line, such as {"attempt": "t1", "number": 1, "seconds": 60}.'
 
 
@@ -52,6 +53,7 @@ class _Lines:
     days: int | None
     ground: Ground
     names: Names
+    of_attempts: Mapping[str, Reader[object]]
     arrived: list[Arrival] = field(default_factory=list)
     fates: dict[Try, Fate] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
@@ -106,7 +108,7 @@ class _Lines:
 
     def attempt(self, record: Mapping[str, object]) -> None:
         """`attempt`: of which task, its `number`, and what came of it."""
-        given = values.read_all(_attempt_readers(self.calendar), record)
+        given = values.read_all(self.of_attempts, record)
         _need(given, "attempt", "number", "seconds")
         name = given["attempt"], given["number"]
         if name in self.fates:
@@ -190,7 +192,7 @@ def _parsed(line: str | bytes) -> Mapping[str, object]:
         raise Invalid(f"a line of {len(line)} bytes", f"Use at most {LINE_MAX:,}.")
     try:
         text = line.decode() if isinstance(line, bytes) else line
-        record = json.loads(text, parse_float=Decimal, object_pairs_hook=values.once)
+        record = _decode(text)
     except (ValueError, RecursionError) as error:
         raise Invalid(f"not JSON: {error}", _HINT) from None
     if not isinstance(record, dict):
@@ -213,7 +215,8 @@ def _first(record: Mapping[str, object]) -> _Lines:
             raise Invalid(f"the first line has no {key}", hint)
     calendar = Calendar(given["begin"], {})
     ground = read_ground(calendar, record)
-    return _Lines(calendar, given.get("days"), ground, names_of(ground))
+    days, of_attempts = given.get("days"), _attempt_readers(calendar)
+    return _Lines(calendar, days, ground, names_of(ground), of_attempts)
 
 
 def _sort_of(
