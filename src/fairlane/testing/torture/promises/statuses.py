@@ -211,6 +211,8 @@ def placed_truly(commit: Commit) -> Problems:
 
 def _placed(commit: Commit, placed: Placed) -> Problems:
     task, wait, due_at = placed
+    if wait in ("backoff", "not_before") and due_at is not None and due_at <= commit.now:
+        return  # the next round brings it in: `timers heeded`
     status_of: Callable[[str], Status] = commit.model.status_of
     wanted = set()
     for now in commit.times:
