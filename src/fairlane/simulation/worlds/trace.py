@@ -91,11 +91,11 @@ class _Lines:
 
     def _task(self, record: object) -> Mapping[str, object]:
         row = values.section(record, "tasks")
-        refuse_unknown(self.names, "task", row)
         for key in row:
             if key not in FIELDS:
                 raise values.unknown("field", key, FIELDS)
         task = fields.read(row)
+        refuse_unknown(self.names, "task", row)
         if "id" not in task:
             raise Invalid("a task without id", 'Add "id": "t1".')
         if task["id"] in self.places:
