@@ -192,7 +192,10 @@ def _is_current(planned: PlannedRound, version: int, policy: Policy, now: Instan
 
 
 def _plan_outside(context: Context, asker: Asker) -> tuple[Facts, PlannedRound]:
-    """Look things up, bring in what has arrived, then plan in a read transaction."""
+    """Look things up, bring in what has arrived, then plan in a read transaction.
+
+    The plan is of the time by which arrivals were brought in: of what is due later it says when.
+    """
     facts = Facts()
     with context.store.read() as reading:
         policy, now = _policy(context, reading, asker), context.now()
@@ -210,9 +213,9 @@ def _plan_outside(context: Context, asker: Asker) -> tuple[Facts, PlannedRound]:
     facts = gather(context, expired, now)
     if appeared or arrives:
         with context.store.write() as tx:
-            _bring_in(context, tx, policy, appeared)
+            now = _bring_in(context, tx, policy, appeared)
     with context.store.read() as reading:
-        return facts, look_and_plan(context, reading, policy, context.now(), asker, facts=facts)
+        return facts, look_and_plan(context, reading, policy, now, asker, facts=facts)
 
 
 def notice_files(context: Context) -> None:
@@ -225,12 +228,14 @@ def notice_files(context: Context) -> None:
             _bring_in(context, tx, context.policy_for_reading(tx), appeared)
 
 
-def _bring_in(context: Context, tx: Writing, policy: Policy, appeared: dict[str, Task]) -> None:
+def _bring_in(context: Context, tx: Writing, policy: Policy, appeared: dict[str, Task]) -> Instant:
+    """Bring in what has arrived by now; when that is."""
     changes = TaskChanges(tx, policy, context.now(), context.actor)
     follow_policy(changes)
     if appeared:
         notice(changes, appeared)
     bring_in(changes)
+    return changes.now
 
 
 def _policy(context: Context, reading: Reading, asker: Asker) -> Policy:

@@ -8,6 +8,7 @@ from fairlane.engine import attempts
 from fairlane.engine import round as rounds
 from fairlane.engine.round import PLAN_LASTS
 from fairlane.engine.snapshot import Asker
+from fairlane.model.instant import MINUTE, show_instant
 from fairlane.model.project import Project
 from fairlane.service import queue
 
@@ -89,3 +90,24 @@ def test_share_clocks_stand_still_where_they_do_not_decide(office, mode):
     office.finish(lease["lease"], output=5)
     with office.context.store.read() as reading:
         assert reading.table(Project)["default"].clock == 0
+
+
+def test_a_timer_that_passes_while_a_round_looks_around_wakes_the_next_one(office, monkeypatch):
+    """A process that was stopped just then must not forget it."""
+    early, late = office.clock.at + MINUTE, office.clock.at + 2 * MINUTE
+    office.add(
+        {"id": "early", "not_before": show_instant(early)},
+        {"id": "late", "not_before": show_instant(late)},
+    )
+    office.wait(MINUTE)
+    real = rounds._bring_in
+
+    def slow(*arguments):
+        brought = real(*arguments)
+        office.wait(MINUTE)
+        return brought
+
+    monkeypatch.setattr(rounds, "_bring_in", slow)
+    _, planned = rounds._plan_outside(office.context, Asker("box"))
+    assert [pick.task for pick in planned.plan.picks] == ["early"]
+    assert planned.plan.wake_at == late
