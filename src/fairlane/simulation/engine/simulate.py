@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from fairlane.clock import VirtualClock
 from fairlane.engine import attempts, checks
-from fairlane.engine.context import Context, Facts
+from fairlane.engine.context import Facts
 from fairlane.engine.end_attempt import Ending
 from fairlane.engine.snapshot import PlannedRound, look_and_plan
 from fairlane.model.event import Happening

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from fairlane.model.event import Event
-from fairlane.model.instant import Instant
-from fairlane.model.project import Droppable, SmallRow
+from fairlane.model.project import Droppable, Small, SmallRow
 from fairlane.model.task import Attempt, LaneKey
+from fairlane.store.base import Booking
 from fairlane.store.memory.rows import Row
 from fairlane.store.memory.store import Memory, MemoryStore
-from fairlane.store.memory.usage import Amounts
+from fairlane.store.memory.usage import Account
 
 
 @dataclass(slots=True)
@@ -21,6 +22,7 @@ class News:
 
     flights: set[str] = field(default_factory=set)  # tasks that are or were in flight
     lanes: set[LaneKey] = field(default_factory=set)
+    scopes: set[str] = field(default_factory=set)  # in which something was booked
 
 
 class WatchedMemory(Memory):
@@ -30,11 +32,12 @@ class WatchedMemory(Memory):
         super().__init__()
         self.stop_asked = False  # whether a stop was requested since this was set to False
         self._changes: Counter[type[SmallRow]] = Counter()
+        self._read: dict[type[SmallRow], tuple[int, object]] = {}
         self._watchers: list[News] = []
 
     def watch(self) -> News:
         """News from now on: at first of everything."""
-        news = News(set(self._open), set(self._lines.known))
+        news = News(set(self._open), set(self._lines.known), set(self._accounts))
         self._watchers.append(news)
         return news
 
@@ -51,10 +54,21 @@ class WatchedMemory(Memory):
         lease = self._open.get(task)
         return None if lease is None else self._attempts[lease]
 
-    def total(self, scope: str, since: Instant) -> Amounts | None:
-        """What was booked in a scope from then on; the very same numbers until they change."""
-        account = self._accounts.get(scope)
-        return None if account is None else account.total(since)
+    def account(self, scope: str) -> Account | None:
+        """What was booked in a scope."""
+        return self._accounts.get(scope)
+
+    def table(self, kind: type[Small]) -> dict[str, Small]:
+        """As the store has it, put in order once for many readers."""
+        changes, known = self._changes[kind], self._read.get(kind)
+        if known is None or known[0] != changes:
+            known = self._read[kind] = changes, super().table(kind)
+        return cast("dict[str, Small]", known[1]).copy()
+
+    def book(self, bookings: Sequence[Booking]) -> None:
+        for news in self._watchers:
+            news.scopes.update([row.scope for row in bookings])
+        super().book(bookings)
 
     def log(self, events: Sequence[Event]) -> int:
         return 0
@@ -72,6 +86,8 @@ class WatchedMemory(Memory):
         super().roll_back()
         for kind in self._changes:
             self._changes[kind] += 1
+        for news in self._watchers:
+            news.scopes.update(self._accounts)
 
     def _swap(self, old: Row | None, new: Row | None) -> None:
         super()._swap(old, new)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
 from typing import cast
 
 from fairlane.engine.context import Context, Facts
@@ -29,7 +30,9 @@ from fairlane.planner.lanes import WindowUsedUp
 from fairlane.planner.warm import Decided, WarmPlanner
 from fairlane.policy.policy import Policy
 from fairlane.simulation.fast.memory import WatchedMemory
-from fairlane.store.memory.usage import Amounts
+
+#: Later than everything.
+_FOREVER: Instant = 1 << 62
 
 
 class View:
@@ -98,7 +101,10 @@ class View:
         self._in_order: list[tuple[int, str]] = []  # tasks in flight by seq
         self._in_flight: tuple[InFlight, ...] = ()
         self._tables: dict[type[SmallRow], tuple[int, object]] = {}
-        self._stands: dict[str, tuple[Project, Amounts | None, Project]] = {}
+        #: Projects as they are, with what they used, and their scope.
+        self._stands: dict[str, tuple[Project, Project, str]] = {}
+        self._stood: tuple[dict[str, Project], dict[str, Project]] = {}, {}
+        self._sums_from, self._sums_until = _FOREVER, -_FOREVER
 
     def _read_lanes(self, keys: set[LaneKey], window: int) -> None:
         if keys:
@@ -136,7 +142,7 @@ class View:
         return flight_of(task, attempt, self._policy, Facts().alive(attempt, now))
 
     def _rows(self, kind: type[Small]) -> dict[str, Small]:
-        """A small table; read again when it has changed."""
+        """A small table: the same object until it changes."""
         changes = self._memory.changes_of(kind)
         known = self._tables.get(kind)
         if known is None or known[0] != changes:
@@ -145,22 +151,41 @@ class View:
 
     def _standing(self, projects: dict[str, Project], now: Instant) -> dict[str, Project]:
         """Projects with what they used, started and completed in the share window."""
-        policy = self._policy
+        policy, scopes = self._policy, self._news.scopes
         assert policy is not None
         if not counts_usage(policy):
             return projects
         since = minute_of(now - policy.share.window)
-        standing = {}
+        moved = not self._sums_from <= since <= self._sums_until
+        if not moved and not scopes and projects is self._stood[0]:
+            return self._stood[1]
+        standing: dict[str, Project] = {}
         for name, project in projects.items():
-            total = self._memory.total(f"project:{name}", since)
             known = self._stands.get(name)
-            if known is None or known[0] is not project or known[1] is not total:
-                row = project
-                if total is not None:
-                    row = standing_of(project, policy, total[:4], total[5], total[6])
-                known = self._stands[name] = project, total, row
-            standing[name] = known[2]
+            if known is None or known[0] is not project or moved or known[2] in scopes:
+                scope = f"project:{name}"
+                known = self._stands[name] = project, self._stand(project, scope, since), scope
+            standing[name] = known[1]
+        until = self._first_minute(
+            since, [row[2] for row in self._stands.values()] if moved else scopes
+        )
+        self._sums_until = until if moved else min(self._sums_until, until)
+        self._sums_from, self._stood = since, (projects, standing)
+        scopes.clear()
         return standing
+
+    def _stand(self, project: Project, scope: str, since: Instant) -> Project:
+        account = self._memory.account(scope)
+        total = None if account is None else account.total(since)
+        if total is None or self._policy is None:
+            return project
+        return standing_of(project, self._policy, total[:4], total[5], total[6])
+
+    def _first_minute(self, since: Instant, scopes: Iterable[str]) -> Instant:
+        """Until when the same minutes are in the window, if nothing more is booked."""
+        accounts = [self._memory.account(scope) for scope in scopes]
+        firsts = [account.first(since) for account in accounts if account is not None]
+        return min((first for first in firsts if first is not None), default=_FOREVER)
 
     def _stale(self, now: Instant) -> tuple[StaleWorkspace, ...]:
         if not self._memory.value(STALE) and not any(e.workspace for e in self._in_flight):

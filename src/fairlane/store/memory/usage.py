@@ -72,6 +72,11 @@ class Account:
             self._last = start, _minus(self._sums[-1], before)
         return self._last[1]
 
+    def first(self, when: Instant) -> Instant | None:
+        """The first minute from then on in which something was booked."""
+        start = bisect_left(self._minutes, when)
+        return self._minutes[start] if start < len(self._minutes) else None
+
 
 class Usage(UndoLog):
     """The accounts of all scopes."""
