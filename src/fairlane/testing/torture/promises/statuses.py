@@ -205,8 +205,20 @@ def placed_truly(commit: Commit) -> Problems:
     for name in sorted(ended):
         for other in sorted(commit.model.named.get(name, ())):
             names.setdefault(other, commit.model.tasks[other])
+    stood = {after.task.id: before for before, after in reversed(commit.tasks)}
     for placed in names.values():
-        yield from _placed(commit, placed)
+        before = stood.get(placed.task.id)
+        if before is None or not _has_yet_to_arrive(commit, before, placed):
+            yield from _placed(commit, placed)
+
+
+def _has_yet_to_arrive(commit: Commit, before: Placed, placed: Placed) -> bool:
+    """Whether its time has come, and it stands as before: the next round brings it in."""
+    due = placed.due_at is not None and placed.due_at <= commit.now
+    same = before[1:] == placed[1:] and before.task.status is placed.task.status
+    timers = ("backoff_until", "not_before", "needs", "source_hold", "paused", "artifacts_missing")
+    facts = (getattr(before.task, name) == getattr(placed.task, name) for name in timers)
+    return due and same and all(facts)
 
 
 def _placed(commit: Commit, placed: Placed) -> Problems:
