@@ -50,6 +50,15 @@ PRESETS = ("balanced", "depth-first", "serial-lanes", "fair-share", "batch-dispa
 BROKEN = ("caps.all = -1\n", "caps.al = 3\n", "caps = [", "preset = 'nobody'\n", "\x00")
 
 
+#: How many things people and programs do, and how much more often than usual in one history.
+ACTS, HABITS = 22, (1, 1, 1, 1, 2, 5)
+
+
+def _few(dice: Dice, choices: tuple[str, ...], most: int) -> list[str]:
+    """Some of these: the same ones come again and again."""
+    return [dice.one(choices) for _ in range(most)]
+
+
 class Cast:
     """Draws what comes next; it looks at the world for names that exist."""
 
@@ -58,6 +67,9 @@ class Cast:
         self._called = self._added = 0
         self._entries: list[dict[str, object]] = []
         self._awaited: list[str] = []  # tasks in whose folders files shall appear
+        # Every history has habits of its own: what is rare comes often in some of them.
+        self._habits = [dice.one(HABITS) for _ in range(ACTS)]
+        self._scopes, self._rules_known = _few(dice, SCOPES, 5), _few(dice, RULES, 16)
 
     def act(self) -> list[Choice]:
         """One thing that somebody does, or the same twice: messages can be doubled."""
@@ -73,7 +85,7 @@ class Cast:
 
     def _weights(self) -> list[tuple[int, Any]]:
         few = len(self._world.ids) < 6 or self._world.waiting < 10
-        return [
+        acts = [
             (40 if few else 6, self._add), (8, self._edit), (6, self._cancel), (10, self._retry),
             (6, self._pause), (10, self._resume), (1, self._clear), (7, self._rules),
             (4, self._project), (8, self._group), (2, self._remove), (15, self._lease),
@@ -81,6 +93,9 @@ class Cast:
             (5, self._touch), (3, self._reclaim), (8, self._call), (5, self._source),
             (6, self._look), (4, self._again),
         ]  # fmt: skip
+        return [
+            (weight * habit, act) for (weight, act), habit in zip(acts, self._habits, strict=True)
+        ]
 
     def _ask(self, operation: str, **arguments: object) -> Choice:
         host = self._dice.one(("a", "b", "c", "c"))
@@ -185,7 +200,7 @@ class Cast:
     def _scope(self) -> str:
         if self._dice.chance(200):
             return f"task:{self._task()}"
-        return self._dice.one(SCOPES)
+        return self._dice.one(self._scopes)
 
     def _clear(self) -> Choice:
         return self._ask("clear", scope=self._scope())
@@ -225,7 +240,7 @@ class Cast:
             return ("rules", dice.one(BROKEN))
         preset = dice.one(PRESETS) if dice.chance(300) else "balanced"
         chosen: dict[str, str] = {}
-        for line in dice.some(RULES, 7):
+        for line in dice.some(self._rules_known, 7):
             chosen[line.partition(" =")[0]] = line
         lines = [f'preset = "{preset}"', *chosen.values()]
         for scope, limit in dice.some(BUDGETS, 2) if dice.chance(500) else ():

@@ -39,12 +39,19 @@ class Rates:
     early: int = 25  # time passes though somebody could go on
 
 
+def _habits(seed: int) -> Rates:
+    """In some histories much is done, in some much goes wrong."""
+    dice = Dice(seed, "rates")
+    act, crash, settle = dice.one((80, 120, 300)), dice.one((25, 45, 75)), dice.one((20, 30, 80))
+    return Rates(act=act, crash=crash, settle=settle)
+
+
 class Chooser:
     """Draws the choices of a history while it happens."""
 
     def __init__(self, seed: int, world: World, rates: Rates | None = None) -> None:
         self._dice, self._world = Dice(seed, "choices"), world
-        self._cast, self._rates = Cast(Dice(seed, "cast"), world), rates or Rates()
+        self._cast, self._rates = Cast(Dice(seed, "cast"), world), rates or _habits(seed)
 
     def choices(self) -> Iterator[Choice]:
         """One choice after the other, for ever."""

@@ -31,7 +31,9 @@ def reports_kept(attempt: Attempt, said: Mapping[str, Any]) -> Problems:
 
 
 #: A task that a prompt tells of: what stands below is quoted.
-_TOLD = re.compile(r"^([^\s>:,]+)(?:, branch [^\n]*)?(?: \(its work is in your folder\))?:$", re.M)
+_TOLD = re.compile(
+    r"^([^\s>:,]+)(?:, branch [^\n]*)?(?: \(its work is in your folder\))?:$", re.MULTILINE
+)
 
 
 def built_on(document: Mapping[str, Any]) -> list[str]:
