@@ -34,8 +34,6 @@ def reports_kept(attempt: Attempt, said: Mapping[str, Any]) -> Problems:
 _TOLD = re.compile(
     r"^([^\s>:,]+)(?:, branch [^\n]*)?(?: \(its work is in your folder\))?:$", re.MULTILINE
 )
-    r"^([^\s>:,]+)(?:, branch [^\n]*)?(?: \(its work is in your folder\))?:$", re.MULTILINE
-)
 
 
 def built_on(document: Mapping[str, Any]) -> list[str]:
