@@ -11,9 +11,13 @@ LIMIT_SECONDS = 100.0
 
 
 def until(what: Callable[[], Any], seconds: float = LIMIT_SECONDS) -> Any:
-    """Wait for something to be so; the value that says so."""
-    end = monotonic() + seconds
+    """Wait for something to be so; the value that says so.
+
+    It asks less and less often: whoever asks takes time from what should happen.
+    """
+    end, pause = monotonic() + seconds, 0.01
     while not (answer := what()):
         assert monotonic() < end, "it did not happen in time"
-        sleep(0.02)
+        sleep(pause)
+        pause = min(1.2 * pause, 0.1)
     return answer

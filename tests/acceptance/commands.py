@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests import warm
 from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -32,13 +31,6 @@ class Said(NamedTuple):
 def fairlane(*arguments: object, text: str = "", **environment: str) -> Said:
     """One command; nothing of the user's own settings reaches it."""
     clean = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(
-        [sys.executable, "-m", "fairlane", *map(str, arguments)],
-        input=text.encode(),
-        capture_output=True,
-        cwd=ROOT,
-        env=clean | environment,
-        timeout=LIMIT_SECONDS,
-        check=False,
-    )
+    words = [str(word) for word in arguments]
+    done = warm.run(words, clean | environment, ROOT, text.encode(), LIMIT_SECONDS)
     return Said(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -138,7 +138,7 @@ class Ground:
         end = monotonic() + SECONDS
         while left := left - ended.keys():
             assert monotonic() < end, f"the daemon hangs on {sorted(left)}"
-            sleep(0.05)
+            sleep(0.1)
             now = self.world.statuses()
             ended |= {name: now[name] for name in left if now[name] in ENDED}
         return ended
