@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -35,33 +36,72 @@ def world(tmp_path_factory):
 
 def start(world: Path, home: Path, deed: str) -> None:
     """A home as it is before a deed."""
-    home.mkdir()
+    home.mkdir(parents=True)
     for file in world.iterdir():
         if file.is_file() and not (deed == "first use" and file.name == STORE_FILE):
             shutil.copy(file, home / file.name)
 
 
+class Walk:
+    """One deed, killed at points of its way: whether it was done then, by point."""
+
+    def __init__(self, deed: str, world: Path, forks: Forks, folder: Path) -> None:
+        self.deed, self.world, self.forks, self.folder = deed, world, forks, folder
+        start(world, folder / "whole", deed)
+        self.before = content(folder / "whole" / STORE_FILE)
+        whole = forks.child(deed, folder / "whole")
+        assert "done" in whole, whole
+        self.last = whole["points"]
+        self.after = content(folder / "whole" / STORE_FILE)
+        assert self.before != self.after
+        self.states: dict[int, bool] = {}
+
+    def visit(self, points: Iterable[int]) -> None:
+        """Kill it there, look at what is left, and do it again."""
+        for at in points:
+            home = self.folder / str(at)
+            start(self.world, home, self.deed)
+            told = self.forks.child(self.deed, home, at)
+            assert told == {"killed": True}, f"point {at}"
+            done = found_after(self.deed, home, self.before, self.after, at)
+            again(self.deed, home, self.forks, self.after, done=done)
+            self.states[at] = done
+            shutil.rmtree(home)
+
+    def hold(self) -> None:
+        """What was done is not undone."""
+        states = [self.states[at] for at in sorted(self.states)]
+        assert self.states[1] is False
+        assert self.states[self.last] is True
+        assert states == sorted(states), self.states
+
+
 @pytest.mark.parametrize("deed", DEEDS)
 def test_a_killed_deed_is_done_or_not_done(deed, world, forks, tmp_path, record_property):
-    start(world, tmp_path / "whole", deed)
-    before = content(tmp_path / "whole" / STORE_FILE)
-    whole = forks.child(deed, tmp_path / "whole")
-    assert "done" in whole, whole
-    after = content(tmp_path / "whole" / STORE_FILE)
-    assert before != after
-    states = []
-    for at in range(1, whole["points"] + 1):
-        home = tmp_path / str(at)
-        start(world, home, deed)
-        told = forks.child(deed, home, at)
-        assert told == {"killed": True}, f"point {at}"
-        states.append(found_after(deed, home, before, after, at))
-        again(deed, home, forks, after, done=states[-1])
-        shutil.rmtree(home)
-    assert states[0] is False
-    assert states[-1] is True
-    assert states == sorted(states), "what was done is not undone"
-    record_property("told", f"kill -9 during {deed}: {len(states)} points, all of them whole")
+    """At every fourth point, and at all of those between which it becomes done."""
+    walk = Walk(deed, world, forks, tmp_path)
+    walk.visit(sorted({*range(1, walk.last, 4), walk.last}))
+    undone = max(at for at, done in walk.states.items() if not done)
+    walk.visit(range(undone + 1, min(at for at, done in walk.states.items() if done)))
+    walk.hold()
+    seen = f"{len(walk.states)} of {walk.last} points, all of them whole"
+    record_property("told", f"kill -9 during {deed}: {seen}")
+
+
+@pytest.mark.soak(seconds=90)
+def test_a_killed_deed_is_done_or_not_done_at_every_point(
+    world, forks, tmp_path, soak_seconds_left, record_property
+):
+    """The whole walk: half a minute of forks, of which `make test` goes a part."""
+    points = 0
+    for deed in DEEDS:
+        if soak_seconds_left() <= 0:
+            break
+        walk = Walk(deed, world, forks, tmp_path / deed.replace(" ", "-"))
+        walk.visit(range(1, walk.last + 1))
+        walk.hold()
+        points += walk.last
+    record_property("told", f"kill -9 at {points} points in a row, all of them whole")
 
 
 def test_a_deed_in_two_halves_is_found(world, forks, tmp_path):
