@@ -129,7 +129,7 @@ def test_it_is_drawn(home, workload, tmp_path):
     first = picture.read_bytes()
     root = ET.fromstring(first)
     title = root.findtext("{http://www.w3.org/2000/svg}title")
-    assert title.startswith("Two projects: ")
+    assert str(title).startswith("Two projects: ")
     home.run(*words)
     assert picture.read_bytes() == first
 

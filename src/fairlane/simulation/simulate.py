@@ -87,7 +87,7 @@ def run_all(orders: Sequence[Order]) -> list[Run]:
 
 def run_here(order: Order) -> Run:
     """One simulation, in this process."""
-    from fairlane.simulation.engine import simulate
+    from fairlane.simulation.fast import simulate
 
     world = _world(order.workload, order.title)
     policy = Policy.parse(order.policy, order.name)

@@ -30,8 +30,12 @@ NAMELESS = {key: value for key, value in WORKLOAD.items() if key != "title"}
 LONG = {**WORKLOAD, "days": 1000}
 
 
+def balanced():
+    return Policy.preset("balanced")
+
+
 def orders(*policies, **values):
-    return orders_of(lambda: Policy.preset("balanced"), WORKLOAD | values, policies or None)
+    return orders_of(balanced, WORKLOAD | values, policies or None)
 
 
 def test_a_run_survives_its_way_between_processes():
@@ -63,13 +67,13 @@ def test_each_order_names_its_policy_and_the_workload():
 )
 def test_what_cannot_be_simulated_is_refused_before_anything_runs(workload, policies, message):
     with pytest.raises(Invalid) as refused:
-        orders_of(Policy.preset, workload, policies, name="w.toml")
+        orders_of(balanced, workload, policies, name="w.toml")
     assert message in refused.value.message
 
 
 def test_days_of_the_call_replace_those_of_the_workload():
     endless = {key: value for key, value in WORKLOAD.items() if key != "days"}
-    (order,) = orders_of(lambda: Policy.preset("balanced"), endless, days=2)
+    (order,) = orders_of(balanced, endless, days=2)
     run = run_here(order)
     assert run.end - run.begin == 2 * 86_400_000_000
 
@@ -104,13 +108,13 @@ def test_what_is_ended_stops_at_once_and_begins_nothing_more(monkeypatch):
         started.append(popen(*words, **options))
         return started[-1]
 
-    monkeypatch.setattr(apart.subprocess, "Popen", remembered)
+    monkeypatch.setattr(subprocess, "Popen", remembered)
     several = Apart()
     found: list[BaseException] = []
 
     def ask() -> None:
         try:
-            several.run(orders_of(Policy.preset, LONG, ["balanced"] * 5))
+            several.run(orders_of(balanced, LONG, ["balanced"] * 5))
         except TryLater as error:
             found.append(error)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -54,7 +54,7 @@ def simulate(
     """
     from fairlane.simulation.worlds.workload import read_workload
 
-    asked = {
+    asked: dict[str, Any] = {
         "workload": read_workload(workload),
         "policies": [_policy(each) for each in policies] or None,
         "seed": seed,
@@ -82,7 +82,7 @@ def _policy(what: str) -> str | dict[str, object]:
 
 
 def _simulated_here(
-    call: Call, asked: dict[str, object], plot: str | None, trace_out: str | None
+    call: Call, asked: dict[str, Any], plot: str | None, trace_out: str | None
 ) -> SimulateAnswer:
     from fairlane.cli.look.plot import check_target, draw
     from fairlane.policy.policy import Policy

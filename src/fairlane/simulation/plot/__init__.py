@@ -41,7 +41,7 @@ def svg(answer: SimulateAnswer, runs: Sequence[Run]) -> str:
     for at, (run, row, series) in enumerate(zip(runs, answer["policies"], curves, strict=True)):
         x, y = EDGE + (wide + GAP) * (at % across), top + PANEL * (at // across)
         parts += _panel((run.begin, until), row, series, scales, (x, y, wide))
-    height = top + PANEL * -(-len(runs) // across)
+    height = int(top) + PANEL * -(-len(runs) // across)
     return "\n".join([*_head(answer, height), *legend, *filter(None, parts), "</svg>", ""])
 
 
