@@ -12,6 +12,7 @@ from fairlane.engine.end_attempt import Report
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import HOUR, MINUTE, SECOND, parse_instant
 from fairlane.model.task import Outcome, Task
+from fairlane.policy.load import preset_names
 from fairlane.policy.policy import Policy
 from fairlane.service import groups, projects, queue, tasks
 from fairlane.simulation.engine import simulate
@@ -117,12 +118,14 @@ def run(world) -> Run:
 
 
 @pytest.mark.slow
-def test_a_simulation_is_repeated_exactly(world, run, tmp_path):
-    path = tmp_path / "trace.jsonl"
-    path.write_text("".join(f"{line}\n" for line in trace_of(world, run)))
+@pytest.mark.parametrize("preset", preset_names())
+def test_a_simulation_is_repeated_exactly(world, preset, tmp_path):
+    policy, path = Policy.preset(preset), tmp_path / "trace.jsonl"
+    run = simulate(world, policy, 3)
     assert {row.outcome for row in run.attempts} >= {"succeeded", "failed", "lost", "throttled"}
+    path.write_text("".join(f"{line}\n" for line in trace_of(world, run)))
     trace = load_trace(path)
-    again = simulate(trace, BALANCED, 99)
+    again = simulate(trace, policy, 99)
     assert without_seed(again) == without_seed(run)
     assert list(trace_of(trace, again)) == path.read_text().splitlines(), "it is its own trace"
 
