@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -69,15 +70,15 @@ def _stopped() -> TryLater:
 
 def _answer_of(child: subprocess.Popen[bytes], order: Order) -> bytes:
     """What a child prints; its input stays open until then: its end would end the child."""
-    with child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        try:
+    assert child.stdin is not None
+    assert child.stdout is not None
+    text = b""
+    with suppress(BrokenPipeError), child:  # where it has died already, its exit code says more
+        with suppress(BrokenPipeError):
             child.stdin.write(json.dumps(order).encode() + b"\n")
             child.stdin.flush()
-        except BrokenPipeError:
-            pass  # its exit code says more
-        return child.stdout.read()
+        text = child.stdout.read()
+    return text
 
 
 def _run_of(text: bytes, code: int, name: str) -> Run:
