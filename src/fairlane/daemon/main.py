@@ -62,7 +62,7 @@ class Daemon:
         self._port, self.attempts = host.port, Supervisor(host)
         self._notices, self._history = Notices(context, say, threads), History(context, threads)
         self._sources = Sources(context, say, self.attempts.waker, what, spawn)
-        self._trouble, self._files = Trouble(say, context.clock), OpenFiles(context, say)
+        self._trouble, self._files = Trouble(say, self._clock), OpenFiles(context, say)
         self._signals, self.stopping = Waker(), ""  # it ends to "leave" the agents, or "stop" them
         self.plan: Plan | None = None
         self._planned_at: Instant = 0
@@ -124,12 +124,17 @@ class Daemon:
         """Do whatever is due now, in this order; after an error of the host, nothing more."""
         steps: tuple[Callable[[], object], ...] = (
             self.attempts.take_launched, lambda: self.attempts.renew(self.policy.lease.ttl),
-            self.attempts.settle_ended, self.attempts.report_progress, self._follow_changes,
+            self.attempts.settle_ended, self._report_progress, self._follow_changes,
             lambda: self._schedule(options), self._sources.tell, self._notices.look, self._tick,
         )  # fmt: skip
         for step in steps:
             if not self._trouble.attempt(step):
                 return
+
+    def _report_progress(self) -> None:
+        """A probe that has used tokens has proved its pool healthy: the rest may start."""
+        if self.attempts.report_progress() and self.plan is not None:
+            self._dirty |= self.plan.holds_by("probe")
 
     def _follow_changes(self) -> None:
         """A source has news, another process wrote, or the policy file changed."""
@@ -169,11 +174,10 @@ class Daemon:
         """Something changed, or a time has come; files that tasks wait for tell of nothing."""
         if self._dirty or self.attempts.changed or self.plan is None:
             return True
-        now = self.context.now()
+        waited = (now := self.context.now()) - self._planned_at
         if self.plan.wake_at is not None and now >= self.plan.wake_at:
             return True
-        waits_for_files = any(row.hold.code == "artifact" for row in self.plan.holds)
-        return waits_for_files and now - self._planned_at >= self.policy.cycle.interval
+        return waited >= self.policy.cycle.interval and self.plan.holds_by("artifact")
 
     def _note_empty(self, plan: Plan) -> None:
         """Log that the last of the work is done, once until there is work again."""
@@ -200,12 +204,8 @@ class Daemon:
         """Until an attempt ends, a thread or a signal has something, another writes, or time."""
         if self._dirty or self.attempts.changed:
             return
-        left = min(
-            LOOK_SECONDS,
-            self.policy.cycle.interval / SECOND,
-            self._sources.due_in(),
-            self.attempts.due_in(),
-        )
+        dues = self._sources.due_in(), self.attempts.due_in()
+        left = min(LOOK_SECONDS, self.policy.cycle.interval / SECOND, *dues)
         if self.plan is not None and self.plan.wake_at is not None:
             left = min(left, (self.plan.wake_at - self.context.now()) / SECOND)
         self._wait(max(0.0, left))

@@ -172,6 +172,10 @@ class Plan:
         """Whether nothing is in flight and time frees no hold; a parked task may be due later."""
         return not self.room.in_flight and all(row.hold.until is None for row in self.holds)
 
+    def holds_by(self, code: str) -> bool:
+        """Whether any task has this code as its hold."""
+        return any(row.hold.code == code for row in self.holds)
+
     def document(self) -> PlanDocument:
         """As every interface shows it, digests apart."""
         return {

@@ -113,17 +113,18 @@ class Supervisor:
         self.running.remove(endings)
         endings.clear()
 
-    def report_progress(self) -> None:
-        """Report usage and notes as they are printed; stop what a budget ends."""
+    def report_progress(self) -> bool:
+        """Report usage and notes as they are printed; stop what a budget ends. True: tokens."""
         now = self._host.clock.monotonic()
         if not self.running.attempts or now - self._progress_at < PROGRESS_SECONDS:
-            return
+            return False
         self._progress_at = now
         progress = self.running.progress()
         if progress:
             self._port.progress(progress)
             self.running.reported(progress)
             self.stop_wanted()
+        return any(news.tokens for news in progress.values())
 
     def renew(self, ttl: Micros) -> None:
         """Every third of the lease time: this worker lives, and so do its attempts."""

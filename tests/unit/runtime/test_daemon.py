@@ -426,3 +426,21 @@ def test_a_source_is_read_at_the_start_and_when_its_file_changes(tmp_path: Path)
     world.up(60.0)
     assert set(world.statuses().values()) == {"done"}
     assert world.events("started") == [0, 30]
+
+
+def test_a_probe_that_has_used_tokens_lets_the_rest_start(world: World) -> None:
+    throttled = '{"type":"result","outcome":"throttled","retry_after":5}\n'
+    used = '{"type":"progress","text":"step 1","tokens":{"input":7,"output":3}}\n'
+    done = '{"type":"result","outcome":"succeeded"}\n'
+    world.scripts["a/1"] = Script(exit=Exit(exit_code=1), prints=((0.5, throttled),))
+    works = Script(seconds=40.0, prints=((1.0, used), (39.0, done)))
+    world.scripts |= dict.fromkeys(("a/2", "b", "c"), works)
+    tasks.add(world.context, [{"id": "a", "agent": "demo", "prompt": "x"}])
+    rest = [{"id": name, "agent": "demo", "prompt": "x"} for name in "bc"]
+    world.clock.after(2.0, lambda: tasks.add(world.context, rest))
+    world.run()
+    assert world.statuses() == dict.fromkeys("abc", "done")
+    throttled_at = world.events("cooldown")[0]
+    starts = [at for at in world.events("leased") if at > throttled_at]
+    assert len(starts) == 3
+    assert starts[2] - starts[0] < 5  # neither the end of the probe nor its minute was waited for
