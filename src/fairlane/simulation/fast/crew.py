@@ -16,7 +16,7 @@ from fairlane.model.instant import Instant
 from fairlane.model.record import changed
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Attempt, Task
-from fairlane.planner.warm import Decided
+from fairlane.planner.warm import Decided, decided
 from fairlane.policy.policy import Policy
 from fairlane.simulation.engine.crew import Crew, Member, Rounds, on
 from fairlane.simulation.fast.memory import WatchedStore
@@ -48,18 +48,19 @@ class FastCrew(Crew):
         return super().rounds()
 
     def round(self, member: Member, found: Rounds) -> Committed:
+        if self._store.memory.waits_for_files:
+            return self._round_in_full(member, found)
         context = member.context
         with on(member.name), self._store.write() as tx:
             policy, now = context.policy(), context.now()
             self._bring_in(tx, policy, now)
-            snapshot, decided = self._view_of(member).decide(policy, now)
-            self.seen[member.name] = Seen(snapshot, decided)
-            plan = decided.plan
+            seen = Seen(*self._view_of(member).decide(policy, now))
+            self.seen[member.name], plan = seen, seen.decided.plan
             if not plan.picks and not plan.reclaims:
                 return Committed(plan, (), (), ())
-            attempts = {flight.task: tx.attempt(flight.lease) for flight in plan.reclaims}
+            attempts = {lost.task: tx.attempt(lost.lease) for lost in plan.reclaims}
             planned = PlannedRound(
-                policy, now, tx.version(), snapshot, plan,
+                policy, now, tx.version(), seen.snapshot, plan,
                 {task: row for task, row in attempts.items() if row is not None},
                 frozenset(), member.asker,
             )  # fmt: skip
@@ -70,6 +71,13 @@ class FastCrew(Crew):
             books.close()
         found.started += started
         return changed(committed, started=tuple(started))
+
+    def _round_in_full(self, member: Member, found: Rounds) -> Committed:
+        """As the full engine does: it looks at files."""
+        committed = super().round(member, found)
+        planned = found.plans[member.name]
+        self.seen[member.name] = Seen(planned.snapshot, decided(planned.plan))
+        return committed
 
     def see_all(self) -> Seen:
         """What would be planned for all workers together."""

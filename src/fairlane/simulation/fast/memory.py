@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from fairlane.model.event import Event
 from fairlane.model.project import Droppable, Small, SmallRow
-from fairlane.model.task import Attempt, LaneKey
+from fairlane.model.snapshot import WaitCount
+from fairlane.model.task import Attempt, LaneKey, Status
 from fairlane.store.base import Booking
 from fairlane.store.memory.rows import Row
 from fairlane.store.memory.store import Memory, MemoryStore
@@ -33,6 +34,8 @@ class WatchedMemory(Memory):
         self.stop_asked = False  # whether a stop was requested since this was set to False
         self._changes: Counter[type[SmallRow]] = Counter()
         self._read: dict[type[SmallRow], tuple[int, object]] = {}
+        self._counted: tuple[WaitCount, ...] | None = None  # until a task begins or ends to wait
+        self._whole: dict[str, int] = {}  # values that are numbers
         self._watchers: list[News] = []
 
     def watch(self) -> News:
@@ -49,6 +52,11 @@ class WatchedMemory(Memory):
         """Another number when a small table has changed."""
         return self._changes[kind]
 
+    @property
+    def waits_for_files(self) -> bool:
+        """Whether a task waits for artifacts."""
+        return (Status.QUEUED, "artifact") in self._shelves
+
     def open_attempt(self, task: str) -> Attempt | None:
         """The attempt of a task that has not ended."""
         lease = self._open.get(task)
@@ -64,6 +72,22 @@ class WatchedMemory(Memory):
         if known is None or known[0] != changes:
             known = self._read[kind] = changes, super().table(kind)
         return cast("dict[str, Small]", known[1]).copy()
+
+    def wait_counts(self) -> tuple[WaitCount, ...]:
+        if self._counted is None:
+            self._counted = super().wait_counts()
+        return self._counted
+
+    def value(self, name: str) -> Any:
+        """A number as it is; anything else as the store has it."""
+        number = self._whole.get(name)
+        return super().value(name) if number is None else number
+
+    def put_value(self, name: str, value: object) -> None:
+        self._whole.pop(name, None)
+        super().put_value(name, value)
+        if type(value) is int:
+            self._whole[name] = value
 
     def book(self, bookings: Sequence[Booking]) -> None:
         for news in self._watchers:
@@ -84,6 +108,7 @@ class WatchedMemory(Memory):
 
     def roll_back(self) -> None:
         super().roll_back()
+        self._whole.clear()
         for kind in self._changes:
             self._changes[kind] += 1
         for news in self._watchers:
@@ -94,6 +119,8 @@ class WatchedMemory(Memory):
         for row in (old, new):
             if row is None:
                 continue
+            if row.shelf[1]:
+                self._counted = None
             task = row.placed.task
             if task.status.in_flight:
                 self._tell_of(task.id)

@@ -22,7 +22,18 @@ from fairlane.engine.snapshot import (
     workers_for,
 )
 from fairlane.model.instant import Instant, minute_of
-from fairlane.model.project import Group, History, Pause, Pool, Project, Small, SmallRow
+from fairlane.model.project import (
+    Group,
+    History,
+    Pause,
+    Pool,
+    Project,
+    Small,
+    SmallRow,
+    Usage,
+    Worker,
+    WorkerRow,
+)
 from fairlane.model.record import changed
 from fairlane.model.snapshot import InFlight, Snapshot, StaleWorkspace
 from fairlane.model.task import Lane, LaneKey
@@ -64,10 +75,10 @@ class View:
         self._read_lanes(self._news.lanes, WINDOW)
         self._news.lanes.clear()
         self._read_flights(now)
-        memory, context, asker = self._memory, self._context, self._asker
+        memory, context = self._memory, self._context
         projects = self._rows(Project)
         waits, batch = memory.wait_counts(), memory.value("batch") or {}
-        workers = workers_for(context, memory, policy, now, self._in_flight, asker)
+        workers = self._workers(policy, now)
         return Snapshot(
             lanes=tuple(self._lanes.values()),
             in_flight=self._in_flight,
@@ -76,13 +87,13 @@ class View:
             pools=self._rows(Pool),
             workers=workers,
             paused=tuple(self._rows(Pause).values()),
-            usage=budgets_spent(memory, projects, policy, now),
+            usage=self._budgets_spent(projects, now),
             history=tuple(self._rows(History).values()),
             groups={name: group.parent for name, group in self._rows(Group).items()},
             clock=memory.value("clock") or 0,
             batch_started=batch.get("started", 0),
             batch_since=batch.get("since"),
-            agents=context.settings.known_agents(),
+            agents=self._agents(),
             half_open_at=half_opens_at(memory, waits),
             stale=self._stale(now),
             assumed=None if any(row.live for row in workers) else assumed_worker(context, policy),
@@ -100,11 +111,15 @@ class View:
         self._flights: dict[str, InFlight] = {}
         self._in_order: list[tuple[int, str]] = []  # tasks in flight by seq
         self._in_flight: tuple[InFlight, ...] = ()
+        self._placed: list[InFlight] = []  # those in a workspace
         self._tables: dict[type[SmallRow], tuple[int, object]] = {}
         #: Projects as they are, with what they used, and their scope.
         self._stands: dict[str, tuple[Project, Project, str]] = {}
         self._stood: tuple[dict[str, Project], dict[str, Project]] = {}, {}
         self._sums_from, self._sums_until = _FOREVER, -_FOREVER
+        self._crew: tuple[object, tuple[Worker, ...]] | None = None
+        self._known_agents: tuple[object, tuple[str, ...]] | None = None
+        self._budgeted: tuple[object, bool] | None = None
 
     def _read_lanes(self, keys: set[LaneKey], window: int) -> None:
         if keys:
@@ -130,6 +145,7 @@ class View:
                 if known is None:
                     insort(self._in_order, (flight.seq, name))
         self._in_flight = tuple([self._flights[name] for _, name in self._in_order])
+        self._placed = [each for each in self._in_flight if each.workspace is not None]
 
     def _flight(self, name: str, now: Instant) -> InFlight | None:
         attempt = self._memory.open_attempt(name)
@@ -148,6 +164,31 @@ class View:
         if known is None or known[0] != changes:
             known = self._tables[kind] = changes, self._memory.table(kind)
         return cast("dict[str, Small]", known[1])
+
+    def _agents(self) -> tuple[str, ...]:
+        settings = self._context.settings
+        if self._known_agents is None or self._known_agents[0] is not settings:
+            self._known_agents = settings, settings.known_agents()
+        return self._known_agents[1]
+
+    def _budgets_spent(self, projects: dict[str, Project], now: Instant) -> tuple[Usage, ...]:
+        """What was spent of budgets, where there are any."""
+        policy = self._policy
+        assert policy is not None
+        if self._budgeted is None or self._budgeted[0] is not projects:
+            own = policy.budget or any(project.budgets for project in projects.values())
+            self._budgeted = projects, bool(own)
+        return budgets_spent(self._memory, projects, policy, now) if self._budgeted[1] else ()
+
+    def _workers(self, policy: Policy, now: Instant) -> tuple[Worker, ...]:
+        """The workers; one that asks itself is the same until its row or its settings change."""
+        stamp = self._memory.changes_of(WorkerRow), self._context.settings
+        if self._asker is None or self._crew is None or self._crew[0] != stamp:
+            rows = workers_for(
+                self._context, self._memory, policy, now, self._in_flight, self._asker
+            )
+            self._crew = stamp, rows
+        return self._crew[1]
 
     def _standing(self, projects: dict[str, Project], now: Instant) -> dict[str, Project]:
         """Projects with what they used, started and completed in the share window."""
@@ -188,7 +229,7 @@ class View:
         return min((first for first in firsts if first is not None), default=_FOREVER)
 
     def _stale(self, now: Instant) -> tuple[StaleWorkspace, ...]:
-        if not self._memory.value(STALE) and not any(e.workspace for e in self._in_flight):
+        if not self._memory.value(STALE) and not self._placed:
             return ()
         attempts = self._memory.open_attempts()
         assert self._policy is not None
