@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from http.client import HTTPConnection
+from select import select
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from fairlane.client.remote import Remote
+from fairlane.model.errors import TryLater
 from fairlane.policy.policy import Policy
 from fairlane.service.home.setup import home_token
 from fairlane.service.operations.schemas import DOCUMENTS
@@ -18,6 +21,7 @@ from fairlane.simulation.worlds.workload import load_workload
 from tests.acceptance.commands import fairlane
 from tests.acceptance.queue_home import Home
 from tests.afar.served import serving
+from tests.waiting import LIMIT_SECONDS, until
 
 jsonschema = pytest.importorskip("jsonschema")
 
@@ -203,3 +207,33 @@ def test_a_server_gives_the_same_document(tmp_path, workload, capsys):
             table = {"work": {"default": {"duration": "1m"}}, "source": [{"at": ["1m"]}]}
             answer = remote.ask("simulate", workload=table, policies=rules)
     assert answer["policies"][0]["done"] == 1
+
+
+@pytest.mark.slow
+def test_one_at_a_time_and_it_ends_when_the_caller_hangs_up(tmp_path):
+    """Of two simulations that would take an hour one is refused; the other one is given up."""
+    pytest.importorskip("uvicorn")
+    short = {"work": {"default": {"duration": "1m"}}, "source": [{"at": ["1m"]}]}
+    body = json.dumps({"workload": short | {"source": [{"every": "1m"}], "days": 600}})
+    headers = {"Content-Type": "application/json"}
+    with serving(tmp_path) as url, closing(Remote(url, home_token(tmp_path))) as remote:
+        headers["Authorization"] = f"Bearer {home_token(tmp_path)}"
+        callers = [HTTPConnection(url.removeprefix("http://")) for _ in range(2)]
+        for caller in callers:
+            caller.request("POST", "/api/v1/simulate", body, headers)
+        by_socket = {caller.sock: caller for caller in callers}
+        (answered,), _, _ = select(list(by_socket), [], [], LIMIT_SECONDS)
+        refused = by_socket.pop(answered).getresponse()
+        assert (refused.status, json.load(refused)["error"]["code"]) == (429, "busy")
+        with pytest.raises(TryLater, match="another simulation is under way"):
+            remote.ask("simulate", workload=short)
+        for caller in callers:
+            caller.close()
+
+        def is_free():
+            try:
+                return remote.ask("simulate", workload=short)
+            except TryLater:
+                return None
+
+        assert until(is_free)["policies"][0]["done"] == 1
