@@ -164,6 +164,15 @@ def left_behind_a_cancel(office):
     return lambda: tasks.cancel(office.context, ["a"])
 
 
+@CASES.breaks("groups told")
+def a_group_that_ends_silently(office):
+    groups.add_group(office.context, "top")
+    groups.add_group(office.context, "g", parent="top")
+    lease = leased(office, group="g")
+    office.alter = only("log", lambda event: getattr(event, "kind", "") != "group_done")
+    return lambda: office.finish(lease)
+
+
 @CASES.breaks("in flight agrees")
 def ended_for_the_task_alone(office):
     lease = leased(office)

@@ -167,6 +167,14 @@ def the_other_was_further_behind(office):
     return lambda: office.lease(1)
 
 
+@CASES.breaks("everyones clock")
+def the_clock_for_all_stands_still(office):
+    office.add({"id": "a", "estimate_tokens": 5}, {"id": "b"})
+    office.lease(1)
+    office.alter = lambda writes: [row for row in writes if row.values[:1] != ("clock",)]
+    return lambda: office.lease(1)
+
+
 @CASES.breaks("bound")
 def apart_by_more_than_the_bound(office):
     office.policy("share.guarantee = 0\ncaps.all = 100\n")

@@ -89,6 +89,7 @@ class Commit:
         self.times: set[Instant] = {store_now}  # that its writes may have been made by
         self.clocks: dict[str, int] = {}  # of projects, as they were before it
         self.moved: dict[str, int] = {}  # by how much starts, ends and arrivals move them
+        self.everyone: int = model.values.get("clock") or 0  # the clock for all, before it
         self.decided_at: Instant | None = None  # when its last plan was made
         self.leased_from: dict[str, Task] = {}  # what tasks were before they were leased
         self.waited: dict[str, str] = {}  # with which code they waited then

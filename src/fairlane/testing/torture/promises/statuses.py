@@ -8,7 +8,7 @@ from fractions import Fraction
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.task import Attempt, Status, Task
 from fairlane.store.base import Placed
-from fairlane.testing.torture.model import places
+from fairlane.testing.torture.model import facts, places
 from fairlane.testing.torture.promises.base import TOLERANCE, Commit, Problem, Problems, promise
 
 _Q, _L, _R = Status.QUEUED, Status.LEASED, Status.RUNNING
@@ -256,6 +256,31 @@ def upstream_followed(commit: Commit) -> Problems:
             heeds = task.id in other.needs or rules.parent == "done"
             if heeds and commit.model.status_of(task.id) in places.DEAD:
                 yield Problem(f"{task.id} is {task.status}, and it is still queued", name)
+
+
+@promise("commit", 2)
+def groups_told(commit: Commit) -> Problems:
+    """When the last task of a group and of those under it is over, the log says that it is done."""
+    model, told = commit.model, _groups_done(commit)
+    over = [
+        after.task.group
+        for before, after in commit.tasks
+        if before is not None and after.task.status in (_D, _C)
+        and before.task.status is not after.task.status
+    ]  # fmt: skip
+    names = {name for group in over for name in facts.lineage(group, model.groups)}
+    for name in sorted(names - told):
+        inside = [
+            placed.task.status
+            for placed in model.tasks.values()
+            if name in facts.lineage(placed.task.group, model.groups)
+        ]
+        if _D in inside and all(status.final for status in inside):
+            yield Problem(f"group {name} is done, and the log does not say so")
+
+
+def _groups_done(commit: Commit) -> set[object]:
+    return {event.data.get("group") for event in commit.events if event.kind == "group_done"}
 
 
 @promise("commit", 2)

@@ -116,6 +116,20 @@ def furthest_behind_first(commit: Commit, scene: Scene, attempt: Attempt, task: 
                 )
 
 
+@promise("lease", 5)
+def everyones_clock(commit: Commit, scene: Scene, attempt: Attempt, task: Task) -> Problems:
+    """The clock for all follows whoever is furthest behind of those that are there."""
+    later = [row.fence for row in commit.started() if row.weight]
+    if not attempt.weight or attempt.fence != max(later):
+        return
+    projects, clocks = commit.model.projects, clocks_then(commit, attempt)
+    there = [clocks[name] for name, row in projects.items() if row.present and name in clocks]
+    wanted = max(commit.everyone, min(there, default=commit.everyone))
+    found = commit.model.values.get("clock") or 0
+    if found != wanted:
+        yield Problem(f"the clock for all is at {found}, it must be at {wanted}", task.id)
+
+
 def by_share(scene: Scene) -> bool:
     """Whether the share decides between projects."""
     order = scene.policy.order
