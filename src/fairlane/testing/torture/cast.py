@@ -187,8 +187,8 @@ class Cast:
         return self._ask("cancel", ids=[self._task()], tree=self._dice.chance(300))
 
     def _retry(self) -> Choice:
-        parked = self._world.parked()
-        task = self._dice.one(parked) if parked and self._dice.chance(700) else self._task()
+        failed = self._world.failed()
+        task = self._dice.one(failed) if failed and self._dice.chance(700) else self._task()
         return self._ask("retry", ids=[task])
 
     def _pause(self) -> Choice:

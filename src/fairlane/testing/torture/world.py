@@ -196,10 +196,11 @@ class World:
             tallies = reading.tallies()
         return sum(tally.count for tally in tallies if tally.status is Status.QUEUED)
 
-    def parked(self) -> list[str]:
-        """Tasks that somebody must put back, those that are parked longest first."""
+    def failed(self) -> list[str]:
+        """Tasks that can be retried: parked ones, and those that wait after a failure."""
         with self.store.read() as reading:
             rows = reading.listing(Filter(status=(Status.PARKED,)), limit=20)
+            rows += reading.listing(Filter(wait="backoff"), limit=20)
         return [row.task.id for row in rows]
 
     def finished(self) -> list[str]:
