@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -80,29 +80,34 @@ def is_good(played: Played) -> bool:
 
 
 def find(bug: Bug) -> Found | None:
-    """Search from seed 1 on, as `make torture` does; then look for a quick find, and shrink it."""
+    """Search from seed 1 on, as `make torture` does; then look for a quick find."""
     began = process_time()
     cold = next(_finds(bug, SEEDS_MAX), None)
     if cold is None:
         return None
     cold_seconds = process_time() - began
-    short = (find for find in _finds(bug, SEEDS_QUICK, SHORT) if is_good(find))
-    finds = [find for find in (cold, *short) if is_good(find)]
-    if not finds:
+    best, length = cold, _length(cold.history.seed)
+    for short in _finds(bug, SEEDS_QUICK, SHORT) if cold.events > SHORT else ():
+        if short.events < best.events and is_good(short):
+            best, length = short, SHORT
+    if not is_good(best):
         return None
-    best = min(finds, key=lambda played: played.events)
-    length = SHORT if best is not cold else _length(cold.history.seed)
     began = process_time()
     again = with_bug(bug, best.history.seed, length)
     seconds = process_time() - began
     assert again.broken is not None
-    with bug.planted():
-        shortest = shrink(again.history, again.broken.promise, seconds=SHRINK_SECONDS)
     return Found(
         bug.name, again.broken.promise, again.broken.sentence.splitlines()[0],
         cold.history.seed, round(cold_seconds, 1), again.history.seed, length, again.events,
-        round(seconds, 2), len(again.history.choices), shortest.choices,
+        round(seconds, 2), len(again.history.choices), again.history.choices,
     )  # fmt: skip
+
+
+def shorten(bug: Bug, found: Found) -> Found:
+    """Look for a shorter history still, from the shortest that is known."""
+    with bug.planted():
+        shortest = shrink(found.history, found.promise, seconds=SHRINK_SECONDS)
+    return replace(found, shortest=shortest.choices)
 
 
 def _finds(bug: Bug, seeds: int, length: int | None = None) -> Iterator[Played]:

@@ -18,7 +18,9 @@ def lines(rows: dict[str, Found]) -> Iterator[str]:
     yield "| bug | what is wrong | broken promise | seeds, seconds | seed | events | shrunk |"
     yield "|---|---|---|---|---|---|---|"
     for name, each in BUGS.items():
-        row = rows[name]
+        row = rows.get(name)
+        if row is None:
+            continue
         yield (
             f"| {name} | {each.wrong} | {row.promise} | {row.cold_seeds}, {row.cold_seconds}"
             f" | {row.seed} | {row.events} | {row.choices} to {len(row.shortest)} |"
