@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from fairlane.app.verbs import Fairlane
 from fairlane.client.remote import Remote
 from fairlane.model.errors import TryLater
 from fairlane.policy.policy import Policy
@@ -123,6 +124,15 @@ def test_days_and_seed_change_what_comes(home, workload):
 
     assert done("--days", "2")["tasks"] > done()["tasks"]
     assert done("--seed", "2") != done()
+
+
+def test_the_library_simulates_under_the_policy_in_force(tmp_path):
+    (tmp_path / "policy.toml").write_text("caps.all = 1\n")
+    table = {"work": {"default": {"duration": "10m"}}, "source": [{"at": ["1m"], "count": 3}]}
+    with Fairlane(tmp_path) as queue:
+        (row,) = queue.simulate(table, name="three")["policies"]
+        assert queue.list()["tasks"] == []
+    assert (row["name"], row["done"], row["waits"]["max"]) == ("in force", 3, 1200.0)
 
 
 def test_it_is_drawn(home, workload, tmp_path):
