@@ -203,29 +203,26 @@ def close_books(changes: TaskChanges, books: Books) -> dict[str, Task]:
     changes.close()  # first: what has ended is no longer in flight, and nobody stops it
     books.close()
     stopped: dict[str, Task] = {}
-    for budget, owner in watching:
-        if _exceeded(changes, budget, owner) and budget.on_exceeded == "stop":
+    for budget in watching:
+        if _exceeded(changes, budget) and budget.on_exceeded == "stop":
             stopped |= _stop_all(changes, budget.scope, stopped)
     changes.close()
     return stopped
 
 
-def _watching(changes: TaskChanges, books: Books) -> list[tuple[Budget, str]]:
-    """The budgets in which something counts that was booked, each with the project that has it."""
+def _watching(changes: TaskChanges, books: Books) -> list[Budget]:
+    """The budgets in which something counts that was booked."""
     projects = changes.tx.table(Project).values() if books.used else ()
     budgets = [
-        *((budget, "") for budget in changes.policy.budget),
-        *((budget, project.name) for project in projects for budget in project.budgets),
+        *changes.policy.budget,
+        *(budget for project in projects for budget in project.budgets),
     ]
     scopes = books.scopes_used() if budgets else set()
-    return [pair for pair in budgets if pair[0].scope in scopes]
+    return [budget for budget in budgets if budget.scope in scopes]
 
 
-def _exceeded(changes: TaskChanges, budget: Budget, owner: str) -> bool:
-    """Whether a budget is used up; an event reports that, or that it nearly is, once a window.
-
-    `owner`: the project that has it; empty: the policy, which may have one for the same scope.
-    """
+def _exceeded(changes: TaskChanges, budget: Budget) -> bool:
+    """Whether a budget is used up; an event reports that, or that it nearly is, once a window."""
     tx, policy = changes.tx, changes.policy
     rows = tx.usage(budget.scope, window_start(budget.window, changes.now))
     limit = budget.tokens if budget.tokens is not None else budget.usd or 0
@@ -235,7 +232,8 @@ def _exceeded(changes: TaskChanges, budget: Budget, owner: str) -> bool:
         used = sum(row.usd for row in rows)
     level = 2 if used >= limit else 1 if Fraction(used) >= budget.warn_at * limit else 0
     unit = "usd" if budget.tokens is None else "tokens"
-    name = f"budget:{budget.scope}:{budget.window}:{unit}" + (f":{owner}" if owner else "")
+    # There may be several for one scope and window: each has its own level.
+    name = f"budget:{budget.scope}:{budget.window}:{limit} {unit}:{budget.warn_at}"
     before = (tx.value(name) or {}).get("level", 0)
     if level != before:
         tx.put_value(name, {"level": level})

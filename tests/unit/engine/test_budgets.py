@@ -141,11 +141,13 @@ def test_tokens_and_dollars_of_one_scope_are_watched_apart(office):
     assert told(office) == ["budget_exceeded"]
 
 
-def test_two_budgets_of_one_scope_are_watched_apart(office):
-    """The policy's for a project, and the project's own: each warns once."""
-    own = {"tokens": 100_000, "window": "total"}
-    projects.add_project(office.context, "web", {"budgets": [own]})
-    office.policy(STOP.replace("all", "project:web").replace('"stop"', '"finish"'))
+@pytest.mark.parametrize("owner", ["project", "policy"])
+def test_two_budgets_of_one_scope_are_watched_apart(office, owner):
+    """Both of the policy, or one of them the project's own: each warns once."""
+    own = [{"tokens": 100_000, "window": "total"}] if owner == "project" else []
+    projects.add_project(office.context, "web", {"budgets": own})
+    rule = STOP.replace("all", "project:web").replace('"stop"', '"finish"')
+    office.policy(rule + (rule.replace("1000", "100000") if owner == "policy" else ""))
     office.add({"id": "a", "project": "web", "estimate_tokens": 0})
     (lease,) = office.lease()
     for tokens in (5_000, 6_000, 7_000):
