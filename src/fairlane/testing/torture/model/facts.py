@@ -67,14 +67,13 @@ def locks_of(task: Task, policy: Policy) -> set[str]:
 
 def budgets_of(
     names: Iterable[str], policy: Policy, projects: Mapping[str, Project]
-) -> list[tuple[Budget, str]]:
-    """The budgets that cover one of these names, each with the project that has it, or nothing."""
-    rows = [(row, "") for row in policy.budget]
-    rows += [(row, each.name) for each in projects.values() for row in each.budgets]
+) -> list[Budget]:
+    """The budgets of the policy and of projects that cover one of these names."""
+    rows = [*policy.budget, *(row for each in projects.values() for row in each.budgets)]
     if not rows:
         return []
     covered = set(names)
-    return [pair for pair in rows if pair[0].scope in covered]
+    return [row for row in rows if row.scope in covered]
 
 
 def count_tokens(tokens: tuple[int, int, int, int], policy: Policy) -> int:

@@ -64,7 +64,7 @@ def spent(scene: Scene, task: Task) -> str:
     """Nothing starts where what was spent and what is reserved reach the limit of a budget."""
     model = scene.model
     names = facts.budget_names(task.project, task, model.groups)
-    for budget, _ in facts.budgets_of(names, scene.policy, model.projects):
+    for budget in facts.budgets_of(names, scene.policy, model.projects):
         limit = budget.tokens if budget.tokens is not None else budget.usd or 0
         used, reserved = used_of(model, budget, scene.policy, scene.now), _reserved(scene, budget)
         if used + reserved >= limit:

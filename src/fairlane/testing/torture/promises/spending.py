@@ -101,9 +101,9 @@ def budgets_watched(commit: Commit) -> Problems:
     if not used:
         return
     model = commit.model
-    for budget, owner in facts.budgets_of(used, commit.policy, model.projects):
+    for budget in facts.budgets_of(used, commit.policy, model.projects):
         level = _level(commit, budget)
-        yield from _told(commit, budget, owner, level)
+        yield from _told(commit, budget, level)
         if level == 2 and budget.on_exceeded == "stop":
             yield from _running(commit, budget)
 
@@ -115,9 +115,9 @@ def _level(commit: Commit, budget: Budget) -> int:
     return 2 if used >= limit else 1 if Fraction(used) >= budget.warn_at * limit else 0
 
 
-def _told(commit: Commit, budget: Budget, owner: str, level: int) -> Iterator[Problem]:
-    unit = "usd" if budget.tokens is None else "tokens"
-    name = f"budget:{budget.scope}:{budget.window}:{unit}" + (f":{owner}" if owner else "")
+def _told(commit: Commit, budget: Budget, level: int) -> Iterator[Problem]:
+    limit = f"{budget.usd} usd" if budget.tokens is None else f"{budget.tokens} tokens"
+    name = f"budget:{budget.scope}:{budget.window}:{limit}:{budget.warn_at}"
     kept = commit.model.values.get(name) or {}
     if kept.get("level", 0) != level:
         known = f"it counts as at level {kept.get('level', 0)}, it is at level {level}"

@@ -213,12 +213,18 @@ def placed_truly(commit: Commit) -> Problems:
 
 
 def _has_yet_to_arrive(commit: Commit, before: Placed, placed: Placed) -> bool:
-    """Whether its time has come, and it stands as before: the next round brings it in."""
+    """Whether its time has come, or rules have changed, and it stands as before.
+
+    The next round brings it in.
+    """
     due = placed.due_at is not None and placed.due_at <= commit.now
+    rules = commit.policy.readiness
+    placed_by = commit.model.values.get("readiness") or ["done", "hold"]
+    other_rules = placed_by != [rules.parent, rules.upstream]
     same = before[1:] == placed[1:] and before.task.status is placed.task.status
     timers = ("backoff_until", "not_before", "needs", "source_hold", "paused", "artifacts_missing")
     facts = (getattr(before.task, name) == getattr(placed.task, name) for name in timers)
-    return due and same and all(facts)
+    return (due or other_rules) and same and all(facts)
 
 
 def _placed(commit: Commit, placed: Placed) -> Problems:
