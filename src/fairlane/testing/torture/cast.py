@@ -235,9 +235,13 @@ class Cast:
         return self._ask("group_set", name=name, values=values)
 
     def _rules(self) -> Choice:
+        if self._dice.chance(80):
+            return ("rules", self._dice.one(BROKEN))
+        return self.rules()
+
+    def rules(self) -> Choice:
+        """A policy file; each history knows some of the settings, and uses them often."""
         dice = self._dice
-        if dice.chance(80):
-            return ("rules", dice.one(BROKEN))
         preset = dice.one(PRESETS) if dice.chance(300) else "balanced"
         chosen: dict[str, str] = {}
         for line in dice.some(self._rules_known, 7):

@@ -55,6 +55,7 @@ class Chooser:
 
     def choices(self) -> Iterator[Choice]:
         """One choice after the other, for ever."""
+        yield self._cast.rules()
         yield from (("up", host) for host in WITH_DAEMON)
         while True:
             yield from self._next()
