@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from fairlane.lifecycle.backoff import half_open_at
 from fairlane.lifecycle.step import Step, step
@@ -169,19 +169,19 @@ def groups_done(reading: Reading, names: Iterable[str]) -> list[Group]:
         if not reading.listing(Filter(status=_OPEN, group=name), limit=1):
             groups = reading.table(Group)
             here = groups.get(name)
-            while here is not None and here.name not in done and _is_done(reading, here, groups):
-                done[here.name] = here
-                here = groups.get(here.parent or "")
+            while here is not None and here.name not in done:
+                under = groups_under(groups, here.name)
+                if _any_of(reading, under, _OPEN):
+                    break
+                if _any_of(reading, under, (Status.DONE,)):
+                    done[here.name] = here
+                here = groups.get(here.parent or "")  # done, though here all was canceled
     return list(done.values())
 
 
-def _is_done(reading: Reading, group: Group, groups: Mapping[str, Group]) -> bool:
-    under = groups_under(groups, group.name)
-
-    def any_of(*statuses: Status) -> bool:
-        return any(reading.listing(Filter(status=statuses, group=name), limit=1) for name in under)
-
-    return not any_of(*_OPEN) and any_of(Status.DONE)
+def _any_of(reading: Reading, groups: Iterable[str], statuses: tuple[Status, ...]) -> bool:
+    """Whether any task of these groups has one of these statuses."""
+    return any(reading.listing(Filter(status=statuses, group=name), limit=1) for name in groups)
 
 
 def ready_at(task: Task, now: Instant) -> Task:
