@@ -14,6 +14,8 @@ from fairlane.testing.torture.stores import Make
 Choices = tuple[Choice, ...]
 #: How long a shorter history is looked for, in seconds.
 SHRINK_SECONDS = 60.0
+#: The smallest part in which it is tried whether somebody's turn matters.
+_CALM_MIN = 8
 #: Stands for all that several threads did between two other choices.
 _SETTLE = ("settle", 400)
 
@@ -36,6 +38,8 @@ class Shrinker:
             if self._fails(shorter):
                 best = shorter
                 break
+        else:
+            best = self._calmer(best)
         before: Choices = ()
         while best != before and self._left():
             before = best
@@ -53,6 +57,21 @@ class Shrinker:
         self.tried += 1
         broken = replay(self._history.with_choices(choices), self._make).broken
         return broken is not None and broken.promise == self._promise
+
+    def _calmer(self, choices: Choices) -> Choices:
+        """Choose nobody's turn in parts of it, half of it first: chance matters in few places."""
+        size = len(choices) // 2
+        while size >= _CALM_MIN:
+            at = len(choices)
+            while at > 0:
+                at = max(0, at - size)
+                part = choices[at : at + size]
+                calm = _without_turns(part)
+                shorter = choices[:at] + calm + choices[at + size :]
+                if len(calm) < len(part) and self._fails(shorter):
+                    choices = shorter
+            size //= 2
+        return choices
 
     def _without_parts(self, choices: Choices) -> Choices:
         """Leave out parts, half of it first, single choices last."""
