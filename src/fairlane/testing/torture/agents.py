@@ -40,7 +40,7 @@ def script_of(seed: int, orders: Orders, *, tame: bool = False) -> Script:
     if ".check." in orders.folder.name:
         return _check(dice, seconds, stop_seconds)
     usual = Dice(seed, "agents").one(WAYS)[1]  # each history has a way of its own
-    way = usual if dice.chance(250) else dice.weighted(WAYS)
+    way = usual if dice.chance(250) and not tame else dice.weighted(WAYS)
     if tame and way == "hangs":
         way = "fails"
     return _agent(dice, way, seconds, stop_seconds)
