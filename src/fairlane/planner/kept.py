@@ -29,11 +29,11 @@ class Doubled(Exception):
 class KeptLane(LaneCursor):
     """A lane from round to round."""
 
-    __slots__ = ("changes_at", "item", "lane", "seen")
+    __slots__ = ("changes_at", "item", "lane")
 
     def __init__(self, lane: Lane, age_from: str, rules: Rules, order: Order) -> None:
         super().__init__(lane, age_from, rules, order)
-        self.lane, self.seen = lane, 0
+        self.lane = lane
         self.changes_at = order.changes_at(self.head)
         self.item: Item = (*self.rank, self)
 
@@ -85,11 +85,11 @@ class Kept:
         self._resting: frozenset[str] = frozenset()
         self._bound: dict[LaneRules, bool] = {}
         self._free_projects: frozenset[str] | None = None
-        self._by_identity: dict[int, KeptLane] = {}
+        self._lined_up: tuple[Lane, ...] = ()
+        self._taken_from: set[LaneKey] = set()
         self._of_history: dict[tuple[str, str, str | None], list[LaneRules]] = {}
         self._timers: list[tuple[Instant, int, KeptLane]] = []
         self._numbers = count()
-        self._round = 0
         self._fly(snapshot.in_flight)
 
     def fits(self, snapshot: Snapshot, policy: Policy) -> bool:
@@ -219,6 +219,7 @@ class Kept:
                 self._watch(flight)
             else:
                 self.leave(task, self.rules_of(key), worker)
+        self._taken_from = {key for _, key, _ in self.proposed}
         self.proposed = []
 
     def _watch(self, flight: InFlight) -> None:
@@ -246,18 +247,29 @@ class Kept:
 
     def _line_up(self, lanes: tuple[Lane, ...]) -> None:
         """Keep the lanes that are there."""
-        self._round += 1
-        known, stamp = self._by_identity, self._round
-        changed = False
-        for lane in lanes:
-            line = known.get(id(lane))
-            if line is None or line.taken:
-                line, changed = self._line_for(lane), True
-            line.seen = stamp
-        if changed or len(lanes) != len(self.lanes):
-            for line in [line for line in self.lanes.values() if line.seen != stamp]:
+        before, self._lined_up = self._lined_up, lanes
+        if len(lanes) == len(before):
+            news = [lane for lane, old in zip(lanes, before, strict=True) if lane is not old]
+            if all(lane.key in self.lanes for lane in news):  # as many, so the same ones
+                for lane in news:
+                    self._line_for(lane)
+                self._put_back()
+                return
+        known = {id(line.lane): line for line in self.lanes.values()}
+        lines = [known.get(id(lane)) or self._line_for(lane) for lane in lanes]
+        if len(lines) != len(self.lanes):
+            kept = {line.key for line in lines}
+            for line in [line for line in self.lanes.values() if line.key not in kept]:
                 self._drop(line)
-            self._by_identity = {id(line.lane): line for line in self.lanes.values()}
+        self._put_back()
+
+    def _put_back(self) -> None:
+        """What was taken of lanes was only proposed."""
+        for key in self._taken_from:
+            line = self.lanes.get(key)
+            if line is not None and line.taken:
+                self._line_for(line.lane)
+        self._taken_from = set()
 
     def _line_for(self, lane: Lane) -> KeptLane:
         line = self.lanes.get(lane.key)

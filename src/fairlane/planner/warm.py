@@ -16,7 +16,8 @@ from fairlane.model.instant import Instant
 from fairlane.model.plan import Clocks, Held, Hold, Pick, Plan
 from fairlane.model.project import Pool
 from fairlane.model.record import changed
-from fairlane.model.snapshot import Snapshot
+from fairlane.model.snapshot import Snapshot, WaitCount
+from fairlane.model.task import Lane
 from fairlane.planner import lanes as lane_planner
 from fairlane.planner import readiness
 from fairlane.planner.conclude import batch_hold, conclude, earliest, reason_of
@@ -48,6 +49,8 @@ class WarmPlanner:
 
     def __init__(self) -> None:
         self._kept: Kept | None = None
+        self._waits: tuple[tuple[WaitCount, ...], tuple[Held, ...]] = (), ()
+        self._lanes: tuple[tuple[Lane, ...], tuple[Lane, ...]] = (), ()
 
     def plan(self, snapshot: Snapshot, policy: Policy, now: Instant) -> Plan:
         """What to start now, and why the rest waits."""
@@ -65,20 +68,32 @@ class WarmPlanner:
         """A round on what is kept; None: there is something in it that is not kept."""
         if policy.budget or snapshot.stale:
             return None
-        lanes, waiting = readiness.admit(snapshot, policy, now)
-        ready = tuple([lane for lane in lanes if lane.count])
+        lanes, waiting = self._admit(snapshot, policy, now)
         try:
             if self._kept is None or not self._kept.fits(snapshot, policy):
                 self._kept = Kept(snapshot, policy, now)
             if self._kept.lacks:
                 return None
-            self._kept.follow(snapshot, ready, now)
+            self._kept.follow(snapshot, lanes, now)
         except Doubled:
             self._kept = None
             return None
         if not self._kept.suffices(now):
             return None
         return KeptRound(self._kept, snapshot, now, waiting)
+
+    def _admit(
+        self, snapshot: Snapshot, policy: Policy, now: Instant
+    ) -> tuple[tuple[Lane, ...], tuple[Held, ...]]:
+        """The lanes with ready tasks, and what waits; counted again when counts have changed."""
+        if snapshot.waiting or snapshot.wait_counts is not self._waits[0]:
+            lanes, waiting = readiness.admit(snapshot, policy, now)
+            if snapshot.waiting:
+                return tuple([lane for lane in lanes if lane.count]), waiting
+            self._waits = snapshot.wait_counts, waiting
+        if snapshot.lanes is not self._lanes[0]:
+            self._lanes = snapshot.lanes, tuple([lane for lane in snapshot.lanes if lane.count])
+        return self._lanes[1], self._waits[1]
 
 
 class KeptRound(Round):

@@ -51,7 +51,7 @@ class FastCrew(Crew):
         if self._store.memory.waits_for_files:
             return self._round_in_full(member, found)
         context = member.context
-        with on(member.name), self._store.write() as tx:
+        with on(member.name), self._store.transaction as tx:
             policy, now = context.policy(), context.now()
             self._bring_in(tx, policy, now)
             seen = Seen(*self._view_of(member).decide(policy, now))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from fairlane.model.event import Event
-from fairlane.model.project import Droppable, Small, SmallRow
+from fairlane.model.project import Droppable, Small, SmallRow, key_of
 from fairlane.model.snapshot import WaitCount
 from fairlane.model.task import Attempt, LaneKey, Status
-from fairlane.store.base import Booking
+from fairlane.store.base import Booking, Writing
 from fairlane.store.memory.rows import Row
 from fairlane.store.memory.store import Memory, MemoryStore
 from fairlane.store.memory.usage import Account
@@ -33,7 +33,7 @@ class WatchedMemory(Memory):
         super().__init__()
         self.stop_asked = False  # whether a stop was requested since this was set to False
         self._changes: Counter[type[SmallRow]] = Counter()
-        self._read: dict[type[SmallRow], tuple[int, object]] = {}
+        self._read: dict[type[SmallRow], tuple[int, dict[str, Any]]] = {}
         self._counted: tuple[WaitCount, ...] | None = None  # until a task begins or ends to wait
         self._whole: dict[str, int] = {}  # values that are numbers
         self._watchers: list[News] = []
@@ -71,7 +71,7 @@ class WatchedMemory(Memory):
         changes, known = self._changes[kind], self._read.get(kind)
         if known is None or known[0] != changes:
             known = self._read[kind] = changes, super().table(kind)
-        return cast("dict[str, Small]", known[1]).copy()
+        return known[1].copy()
 
     def wait_counts(self) -> tuple[WaitCount, ...]:
         if self._counted is None:
@@ -98,9 +98,14 @@ class WatchedMemory(Memory):
         return 0
 
     def put(self, *rows: SmallRow) -> None:
-        for row in rows:
-            self._changes[type(row)] += 1
         super().put(*rows)
+        for row in rows:
+            kind, key = type(row), key_of(row)
+            before, known = self._changes[kind], self._read.get(kind)
+            self._changes[kind] = before + 1
+            if known is not None and known[0] == before and key in known[1]:
+                known[1][key] = row  # its place in the order is the same
+                self._read[kind] = before + 1, known[1]
 
     def drop(self, kind: type[Droppable], key: str) -> None:
         self._changes[kind] += 1
@@ -140,6 +145,25 @@ class WatchedMemory(Memory):
             news.flights.add(task)
 
 
+class Transaction:
+    """One at a time, by one thread: there is nobody to wait for or to tell."""
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, memory: WatchedMemory) -> None:
+        self._memory = memory
+
+    def __enter__(self) -> Writing:
+        self._memory.begin()
+        return self._memory
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self._memory.commit()
+        else:
+            self._memory.roll_back()
+
+
 class WatchedStore(MemoryStore):
     """A store in memory that says what has changed."""
 
@@ -147,3 +171,5 @@ class WatchedStore(MemoryStore):
         super().__init__()
         self.memory = WatchedMemory()
         self._memory = self.memory
+        #: What `write` opens, where nothing else of the store is asked meanwhile.
+        self.transaction = Transaction(self.memory)

@@ -84,7 +84,7 @@ class FastSimulation(Simulation):
         renewed, self._unwritten = self._unwritten, {}
         if not renewed:
             return
-        with self._store.write() as tx:
+        with self._store.transaction as tx:
             rows = {lease: tx.attempt(lease) for lease in renewed}
             tx.put_attempts(
                 [
@@ -108,7 +108,7 @@ class FastSimulation(Simulation):
             self._store.memory.stop_asked = False
 
     def _add(self, arrival: Arrival) -> list[str] | None:
-        with suppress(RollBack), self._store.write() as tx:
+        with suppress(RollBack), self._store.transaction as tx:
             intake = Intake(self._context, tx)
             batch = intake.submit(Records.of(list(arrival.records)))
             if isinstance(intake.write(batch), str):

@@ -64,7 +64,7 @@ class View:
             except WindowUsedUp as short:
                 wider *= WINDOW_GROWTH
                 self._read_lanes(set(short.lanes), wider)
-                snapshot = changed(snapshot, lanes=tuple(self._lanes.values()))
+                snapshot = changed(snapshot, lanes=self._in_lanes)
 
     def look(self, policy: Policy, now: Instant) -> Snapshot:
         """The snapshot, as `engine.snapshot.look` has it."""
@@ -80,7 +80,7 @@ class View:
         waits, batch = memory.wait_counts(), memory.value("batch") or {}
         workers = self._workers(policy, now)
         return Snapshot(
-            lanes=tuple(self._lanes.values()),
+            lanes=self._in_lanes,
             in_flight=self._in_flight,
             wait_counts=waits,
             projects=self._standing(projects, now),
@@ -108,6 +108,7 @@ class View:
     def _begin_anew(self) -> None:
         self._news = self._memory.watch()
         self._lanes: dict[LaneKey, Lane] = {}
+        self._in_lanes: tuple[Lane, ...] = ()
         self._flights: dict[str, InFlight] = {}
         self._in_order: list[tuple[int, str]] = []  # tasks in flight by seq
         self._in_flight: tuple[InFlight, ...] = ()
@@ -130,6 +131,7 @@ class View:
                 if key not in found:
                     self._lanes.pop(key, None)
             self._lanes |= found
+            self._in_lanes = tuple(self._lanes.values())
 
     def _read_flights(self, now: Instant) -> None:
         if not self._news.flights:
@@ -176,7 +178,7 @@ class View:
         policy = self._policy
         assert policy is not None
         if self._budgeted is None or self._budgeted[0] is not projects:
-            own = policy.budget or any(project.budgets for project in projects.values())
+            own = policy.budget or [row for row in projects.values() if row.budgets]
             self._budgeted = projects, bool(own)
         return budgets_spent(self._memory, projects, policy, now) if self._budgeted[1] else ()
 

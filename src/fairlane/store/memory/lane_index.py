@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlane.model.task import Entry, Lane, LaneKey, lane_of
+from fairlane.model.task import Entry, Lane, LaneKey
 from fairlane.store.memory.ordered import Ordered
 
 Aged = tuple[int, int, Entry]  # since, seq
@@ -40,14 +40,23 @@ class LaneIndex:
         lane = self._read.get((by_created, window))
         if lane is None:
             order = self._by_created if by_created else self._by_ready
-            some = lane_of(self.key, [entry for _, _, entry in order.first(window)])
-            lane = Lane(self.key, len(self), some.by_ready, some.by_created)
+            some = tuple([entry for _, _, entry in order.first(window)])
+            other = _in_order(some, by_created=not by_created)
+            lane = Lane(self.key, len(self), *((other, some) if by_created else (some, other)))
             self._read[by_created, window] = lane
         return lane
 
     def seqs(self) -> list[int]:
         """Its tasks, by seq."""
         return sorted(seq for _, seq, _ in self._by_ready)
+
+
+def _in_order(entries: tuple[Entry, ...], by_created: bool) -> tuple[Entry, ...]:
+    """By another age; the same tuple where that is the same order."""
+    keys = [(e.created_at if by_created else e.ready_since, e.seq) for e in entries]
+    if keys == sorted(keys):
+        return entries
+    return tuple([entry for _, entry in sorted(zip(keys, entries, strict=True))])
 
 
 class LaneIndexes:

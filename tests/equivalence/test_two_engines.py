@@ -34,8 +34,8 @@ DEEDS: dict[str, Any] = {
     "cancel": lambda n: {"ids": [f"t{n}"]},
     "retry": lambda n: {"ids": [f"t{n}"]},
     "edit": lambda n: {"ids": [f"t{n}"], "changes": {"priority": n, "kind": "plan"}},
-    "project_set": lambda n: {"name": "web", "changes": {"weight": n % 5}},
-    "project_add": lambda n: {"name": f"p{n}", "settings": {"weight": 2}},
+    "project_set": lambda n: {"name": "web", "values": {"weight": n % 5}},
+    "project_add": lambda n: {"name": f"p{n}", "values": {"weight": 2}},
     "policy_set": lambda n: {"changes": ({"caps.all": n % 9}, {"retry.base": "1s"},
                                          {"share.mode": "none"}, {"lease.ttl": "2m"})[n % 4]},
 }  # fmt: skip
