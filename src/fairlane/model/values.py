@@ -51,7 +51,10 @@ _DOLLARS = re.compile(r"\d{1,12}(\.\d+)?", re.ASCII)
 
 def shown(value: object) -> str:
     """A value as an error message shows it, cut when it is long."""
-    text = str(value) if isinstance(value, Decimal | date) else repr(value)
+    try:
+        text = str(value) if isinstance(value, Decimal | date) else repr(value)
+    except ValueError:  # Python refuses to write thousands of digits
+        return "a huge number"
     return text if len(text) <= SHOWN_MAX else text[: SHOWN_MAX - 1] + "…"
 
 
@@ -184,6 +187,8 @@ def exact(value: object) -> Fraction:
         raise wrong("a number", value)
     if isinstance(number, bool) or not isinstance(number, int | Decimal | Fraction):
         raise wrong("a number", value, "Write it as 2.5.")
+    if isinstance(number, int) and number.bit_length() > 100:
+        raise wrong("a number", value)
     return Fraction(number)
 
 

@@ -239,6 +239,7 @@ REFUSED = {
     ),
     '{"worker": "' + "x" * 1_000_000 + '"}': (2, "a line of 1000014 bytes"),
     "[" * 100_000: (2, "not JSON"),
+    '{"attempt": "a", "number": 1, "seconds": 1e99999999999999999999}': (2, "not JSON"),
 }  # fmt: skip
 
 

@@ -37,7 +37,7 @@ REFUSED: Mapping[str, tuple[str, str]] = {
         "source[0].steps[1]: a are several tasks", "A parent is one task.",
     ),
     "[[source]]\nat = ['0s']\nsteps = [{ name = 'a', count = 2 }, { name = 'a-1' }]": (
-        "source[0]: two tasks would be called .a-1", "Rename a step.",
+        "source[0]: two tasks would be called a-1", "Rename a step.",
     ),
     "[[source]]\nat = ['0s']\nhours = {}": ("source[0] has both at and hours", "Keep one."),
     "[[source]]\nper_hour = 0\nuntil = '1h'": ("source[0].per_hour: a rate of 0", "Give a rate"),
@@ -74,6 +74,8 @@ REFUSED: Mapping[str, tuple[str, str]] = {
     "source = 3": ("source: not a list of tables: 3", "Write [[source]] above each."),
     "work = []": ("work: not a table: []", "Write [work] above its keys."),
     "x = ": ("not TOML", "A workload is TOML"),
+    "days = 1e99999999999999999999": ("not TOML: 1e99999999999999999999 has too many digits", ""),
+    "days = 0x" + "f" * 5000: ("not TOML: a number has more than 64 bits", ""),
     "days = 1.00000000000000000001": ("not TOML: 1.00000000000000000001 has too many digits", ""),
 }  # fmt: skip
 
@@ -87,6 +89,23 @@ def test_refused(text):
     assert message in refused.value.message
     assert hint in refused.value.hint
     assert (refused.value.exit_code, refused.value.error_code) == (2, "invalid_workload")
+
+
+def test_steps_with_many_tasks_are_compared_at_once():
+    """A step for each thousand tasks, and the two that clash are the last."""
+    many = [{"name": f"s{number}", "count": 1000} for number in range(98)]
+    steps = [*many, {"name": "z", "count": 2}, {"name": "z-2"}]
+    source = {"at": ["0s"], "steps": steps}
+    with pytest.raises(Invalid, match=r"source\[0\]: two tasks would be called z-2"):
+        parse_workload({"source": [source]})
+    source["steps"] = [*many, {"name": "z", "count": 2}, {"name": "z-02"}]
+    parse_workload({"source": [source], "work": {"default": {"duration": "1m"}}})
+
+
+@pytest.mark.parametrize("number", [10**4000, -(10**40)])
+def test_a_huge_number_is_refused(number):
+    with pytest.raises(Invalid, match=r"source\[0\].per_hour: not a number"):
+        parse_workload({"source": [{"per_hour": number}]})
 
 
 def test_work_for_every_kind_is_needed():

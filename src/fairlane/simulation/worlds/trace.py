@@ -193,7 +193,7 @@ def _parsed(line: str | bytes) -> Mapping[str, object]:
     try:
         text = line.decode() if isinstance(line, bytes) else line
         record = _decode(text)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, ArithmeticError, RecursionError) as error:
         raise Invalid(f"not JSON: {error}", _HINT) from None
     if not isinstance(record, dict):
         raise values.wrong("a JSON object", record, _HINT)

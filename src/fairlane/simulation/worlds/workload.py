@@ -70,7 +70,11 @@ def read_text(data: bytes, origin: str) -> dict[str, object]:
 def _number(written: str) -> float:
     """A float that says the same in text: what is read is read exactly again."""
     number = float(written)
-    if Decimal(repr(number)) != Decimal(written):
+    try:
+        is_same = Decimal(repr(number)) == Decimal(written)
+    except ArithmeticError:  # an exponent beyond those of decimals
+        is_same = False
+    if not is_same:
         raise ValueError(f"{written} has too many digits")
     return number
 
@@ -81,6 +85,8 @@ def _plain(value: object) -> object:
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_plain(one) for one in value]
+    if isinstance(value, int) and value.bit_length() > 63:
+        raise ValueError("a number has more than 64 bits")
     if isinstance(value, time):
         return value.isoformat("minutes")
     return value.isoformat() if isinstance(value, date) else value

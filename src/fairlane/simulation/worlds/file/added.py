@@ -122,10 +122,11 @@ def _steps(tables: Sequence[object], where: str) -> tuple[Step, ...]:
         if step.parent and steps[step.parent].count > 1:
             raise Invalid(f"{place}: {step.parent} are several tasks", "A parent is one task.")
         steps[step.name] = step
-    names = [name for step in steps.values() for name in step.ids("")]
-    for name in names if len(set(names)) < len(names) else ():
-        if names.count(name) > 1:
-            raise Invalid(f"{where}: two tasks would be called {name}", "Rename a step.")
+    for step in steps.values():
+        before, _, number = step.name.rpartition("-")
+        count = steps[before].count if before in steps and step.count == 1 else 1
+        if count > 1 and number in map(str, range(1, count + 1)):
+            raise Invalid(f"{where}: two tasks would be called {step.name}", "Rename a step.")
     return tuple(steps.values())
 
 
