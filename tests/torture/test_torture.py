@@ -27,17 +27,17 @@ def hold(report: Report) -> None:
 
 
 def test_no_promise_breaks_in_memory():
-    report = torture(seed=1, events=24_000)
+    report = torture(seed=1, events=20_000)
     hold(report)
-    assert report.crashes > 300
-    assert report.checked["one holder"] > 1_000
+    assert report.crashes > 200
+    assert report.checked["identity"] > 1_000
     assert report.checked["everything ends"] > 5
 
 
 def test_no_promise_breaks_in_sqlite():
-    report = torture("sqlite", seed=101, events=4_000)
+    report = torture("sqlite", seed=101, events=3_000)
     hold(report)
-    assert report.crashes > 50
+    assert report.crashes > 30
 
 
 def test_the_same_seed_gives_the_same_log_in_every_process():
@@ -63,14 +63,12 @@ def test_a_history_that_is_replayed_gives_the_same_log():
 
 
 @pytest.mark.soak(seconds=600)
-@pytest.mark.parametrize(("part", "store"), enumerate(("memory", "memory", "memory", "sqlite")))
+@pytest.mark.parametrize("named", ["memory 1", "memory 2", "memory 3", "sqlite"])
 def test_no_promise_breaks_for_long(
-    part: int,
-    store: str,
-    soak_seconds_left: Callable[[], float],
-    record_property: Callable[..., None],
+    named: str, soak_seconds_left: Callable[[], float], record_property: Callable[..., None]
 ):
+    """Each part has seeds of its own, new ones every time; a failure names its seed."""
     first = int.from_bytes(os.urandom(4), "big")
-    report = torture(store, first, seconds=soak_seconds_left())
-    record_property("told", f"torture {part}, {store}, seeds from {first}, {report.line()}")
+    report = torture(named.partition(" ")[0], first, seconds=soak_seconds_left())
+    record_property("told", f"torture of {named}, seeds from {first}, {report.line()}")
     hold(report)
