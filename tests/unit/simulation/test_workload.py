@@ -307,6 +307,13 @@ class TestHouse:
             b(32), b(36, 0, sudden=True),
         ]  # fmt: skip
 
+    @pytest.mark.parametrize("hours", ['from = "2d"', 'until = "0s"', "hours = [{days = ['sat']}]"])
+    def test_one_that_never_comes_does_no_work(self, hours):
+        one = workload(f"days = 1\n[[source]]\nat = ['1h']\n[[worker]]\nname = 'a'\n{hours}")
+        assert list(one.shifts()) == [Shift(MONDAY, "a", 0)]
+        run = simulate(one, Policy.preset("balanced"))
+        assert (run.attempts, run.held) == ((), {"no_worker": 23 * HOUR})
+
     def test_acts(self):
         one = workload(
             """

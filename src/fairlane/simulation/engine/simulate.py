@@ -88,10 +88,19 @@ class Simulation:
             self._notes.pass_time(at)
             self._instant(at)
         if days is not None:
-            self._clock.at = end
-            self._notes.pass_time(end)
+            self._idle_until(end)
         refused = sum(len(arrival.records) for arrival in self._deferred)
         return self._notes.run(self._context, name, self._seed, refused)
+
+    def _idle_until(self, end: Instant) -> None:
+        """Nothing happens any more, but workers come and go: there are slots that nobody uses."""
+        while (at := self._shifts.at) is not None and at < end:
+            self._clock.at = at
+            self._notes.pass_time(at)
+            self._change_shifts(at)
+            self._notes.see_slots(self._crew.slots)
+        self._clock.at = end
+        self._notes.pass_time(end)
 
     def _write(self, policy: Policy) -> None:
         """The policy file of this home: people may change it."""

@@ -112,7 +112,11 @@ class Workload:
         """Workers that come and go; none: one that stays."""
         last = FAR if self.end is None else self.end
         rows = (crew.shifts(self.begin, last) for crew in self.crews)
-        return heapq.merge(*rows, key=attrgetter("at"))
+        nobody = [Shift(self.begin, crew.name, 0, crew.labels) for crew in self.crews[:1]]
+        found = heapq.merge(*rows, key=attrgetter("at"))
+        first = next(found, None)
+        yield from nobody if first is None else [first]  # who never comes does not stay either
+        yield from found
 
     def acts(self) -> Iterable[Act]:
         """What people do besides adding work."""

@@ -10,11 +10,12 @@ from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending
 from fairlane.engine.snapshot import Asker
 from fairlane.model.event import Happening
-from fairlane.model.instant import HOUR, MINUTE, SECOND
+from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
 from fairlane.model.project import WorkerRow
 from fairlane.model.task import Outcome, Task
 from fairlane.service import tasks
 from fairlane.simulation.engine import simulate
+from fairlane.simulation.fast import simulate as fast_simulate
 from fairlane.simulation.provider import Limits, Outage, Quota
 from fairlane.simulation.world import Act, Fate, Shift
 from tests.unit.simulation.fixed import BEGIN, FixedWorld, arrival, outcomes, policy, times
@@ -231,6 +232,15 @@ def test_workers_that_come_and_go_in_vain_do_not_go_on_for_ever():
     run = simulate(world, policy())
     assert run.attempts == ()
     assert run.end - BEGIN < 40 * 24 * HOUR
+
+
+@pytest.mark.parametrize("simulate", [simulate, fast_simulate])
+def test_workers_come_and_go_until_the_end_also_when_all_is_done(simulate):
+    crew = [shift(0, "ada", 1), shift(3600, "bob", 2), shift(7200, "bob", 0)]
+    run = simulate(FixedWorld([arrival(0, {"id": "a"})], {}, TEN, crew=crew), policy(), days=1)
+    assert times(run) == [("a", 0, 10 * SECOND)]
+    assert run.slots == ((BEGIN, 1), (BEGIN + HOUR, 3), (BEGIN + 2 * HOUR, 1))
+    assert run.end == BEGIN + DAY
 
 
 # People
