@@ -15,6 +15,7 @@ from fairlane.store.memory.store import MemoryStore
 from fairlane.store.sqlite.store import SqliteStore
 from fairlane.testing.torture.promises import PROMISES, Broken
 from tests.properties.test_random_hour import DEEDS
+from tests.torture import test_promises_of_attempts, test_promises_of_rounds
 from tests.torture.office import WatchedOffice, leased
 from tests.torture.watched import WatchedHour
 
@@ -64,6 +65,12 @@ def test_every_promise_says_what_it_is():
     assert len({promise.name for promise in promises}) == len(promises)
     assert all(promise.sentence.endswith(".") for promise in promises)
     assert {promise.number for promise in promises} >= set(range(1, 10))
+
+
+def test_every_promise_has_something_that_breaks_it():
+    cases = [*test_promises_of_rounds.CASES.all, *test_promises_of_attempts.CASES.all]
+    promises = {promise.name for rows in PROMISES.values() for promise in rows}
+    assert promises - {name for name, _ in cases} == {"launches", "everything ends"}  # below
 
 
 def orders(home: Path, lease: str, fence: str, name: str = "1") -> Orders:

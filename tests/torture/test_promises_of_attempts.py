@@ -110,6 +110,28 @@ def a_place_lost(office):
     return lambda: office.fail(lease, outcome="throttled")
 
 
+@CASES.breaks("waits grow")
+def again_too_soon(office):
+    lease = leased(office)
+    office.alter = saved(backoff_until=office.clock.at + SECOND)
+    return lambda: office.fail(lease)
+
+
+@CASES.breaks("stops kept")
+def a_stop_forgotten(office):
+    lease = leased(office)
+    tasks.cancel(office.context, ["a"])
+    office.alter = saved(stop_requested="")
+    return lambda: holder.heartbeat(office.context, lease)
+
+
+@CASES.breaks("back at the end")
+def back_with_its_old_place(office):
+    parked_by_launches(office)
+    office.alter = saved(ready_since=office.clock.at - MINUTE)
+    return lambda: tasks.retry(office.context, ["a"])
+
+
 def parked_by_launches(office):
     """A task that launch failures alone have parked."""
     office.policy("breaker.launch_failures = 1\n")
@@ -261,6 +283,35 @@ def done_without_its_check(office):
     report = Report(checks=({"name": row["name"], "exit": 0},))
     office.alter = attempted(checks=(row,))
     return lambda: office.complete(lease, report)
+
+
+class Nothing:
+    """A host on which nothing has run."""
+
+    def state_of(self, attempt):
+        return ""
+
+    def has_passed(self, attempt, number):
+        return False
+
+    def missing(self, task):
+        return []
+
+
+@CASES.breaks("checks ran")
+def a_check_that_never_ran(office):
+    office.checker._ground = Nothing()
+    leased(office, **CHECKED)
+    row = changed(office.model.attempts["L1"], executor="process")
+    office.model.put_attempts([row])
+    passed = ({**row.checks[0], "passed": True, "exit": 0},)
+    return lambda: office.write(Write("attempts", (changed(row, checks=passed),)))
+
+
+@CASES.breaks("reports kept")
+def a_report_that_is_lost(office):
+    said = {"lease": leased(office), "tokens": {"input": 5}}
+    return lambda: office.checker.answered("report", said, {})
 
 
 @CASES.breaks("checks given")

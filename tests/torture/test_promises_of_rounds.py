@@ -11,7 +11,8 @@ from fairlane.model.project import Pause, Pool
 from fairlane.model.record import changed
 from fairlane.service import groups, projects
 from fairlane.store.base import Booking, Placed
-from tests.torture.office import Cases, WatchedOffice, altered, broken
+from fairlane.testing.torture.ports import Write
+from tests.torture.office import Cases, WatchedOffice, altered, broken, leased, without
 
 CASES = Cases()
 
@@ -129,6 +130,27 @@ def more_than_the_batch(office):
     office.wait(MINUTE)
     office.changes = {"policy": office.context.policy().with_overrides({"cycle.interval": "1h"})}
     return office.lease
+
+
+@CASES.breaks("pools rest")
+def a_cooldown_made_shorter(office):
+    pool = Pool("anthropic", office.clock.at + MINUTE, 1)
+    office.write(Write("put", (pool,)))
+    return lambda: office.write(Write("put", (changed(pool, until=office.clock.at),)))
+
+
+@CASES.breaks("picked by a decision")
+def a_start_without_a_decision(office):
+    office.add({"id": "a"})
+    office.alter = without("decision")
+    return office.lease
+
+
+@CASES.breaks("carries what is done")
+def work_of_what_is_not_done(office):
+    lease = leased(office)
+    document = {"lease": lease, "start": [{"task": "b", "head": "x"}], "prompt": ""}
+    return lambda: office.checker.answered("lease", {}, {"leases": [document]})
 
 
 @CASES.breaks("readiness")
