@@ -32,8 +32,7 @@ class Simulations:
         apart = self._under_way = Apart()
         try:
             orders = await self._readers.run(lambda context: orders_of(context.policy, **values))
-            runs = await asyncio.to_thread(apart.run, orders)
-            return await asyncio.to_thread(report.answer, orders[0].title, runs)
+            return report.together(await asyncio.to_thread(apart.answers, orders))
         finally:
             apart.end()
             self._under_way = None

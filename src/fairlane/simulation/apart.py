@@ -7,18 +7,22 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import fields
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairlane.model.errors import FairlaneError, Invalid, Refused, TryLater
 from fairlane.simulation.run import AttemptLine, Run, TaskLine
 
 if TYPE_CHECKING:
+    from fairlane.model.documents.simulation import SimulateAnswer
     from fairlane.simulation.simulate import Order
+
+_T = TypeVar("_T")
 
 #: `-P`: the folder in which it is called adds no modules.
 _CHILD = (sys.executable, "-P", "-m", "fairlane.simulation.child")
@@ -34,10 +38,17 @@ class Apart:
 
     def run(self, orders: Sequence[Order]) -> list[Run]:
         """The runs, in the order of their orders; the first error ends all of them."""
+        return self._all(lambda order: unpacked(self._one(order, "run")), orders)
+
+    def answers(self, orders: Sequence[Order]) -> list[SimulateAnswer]:
+        """The same as documents: a run of a million tasks stays in the process that made it."""
+        return self._all(lambda order: self._one(order, "answer"), orders)
+
+    def _all(self, one: Callable[[Order], _T], orders: Sequence[Order]) -> list[_T]:
         at_once = min(len(orders), len(os.sched_getaffinity(0)))
         with ThreadPoolExecutor(at_once, "simulation") as threads:
             try:
-                return list(threads.map(self._one, orders))
+                return list(threads.map(one, orders))
             finally:
                 self.end()
 
@@ -48,11 +59,16 @@ class Apart:
             for child in self._children:
                 child.kill()
 
-    def _one(self, order: Order) -> Run:
+    def _one(self, order: Order, wanted: str) -> Any:
+        """What a child says; the folder is for its files, which it may be unable to remove."""
+        with TemporaryDirectory(prefix="fairlane-simulation-") as folder:
+            return self._ask((*_CHILD, wanted, folder), order)
+
+    def _ask(self, command: Sequence[str], order: Order) -> Any:
         with self._lock:
             if self._ended:
                 raise _stopped()
-            child = subprocess.Popen(_CHILD, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self._children.append(child)
         try:
             text = _answer_of(child, order)
@@ -61,7 +77,7 @@ class Apart:
                 self._children.remove(child)
         if self._ended:
             raise _stopped()
-        return _run_of(text, child.returncode, order.name)
+        return _read(text, child.returncode, order.name)
 
 
 def _stopped() -> TryLater:
@@ -81,8 +97,8 @@ def _answer_of(child: subprocess.Popen[bytes], order: Order) -> bytes:
     return text
 
 
-def _run_of(text: bytes, code: int, name: str) -> Run:
-    """The run that a child printed, or the error that it met."""
+def _read(text: bytes, code: int, name: str) -> Any:
+    """What a child printed, or the error that it met."""
     if code != 0:
         hint = "There is not enough memory, or standard error has its trace."
         message = f"the simulation of {name!r} ended with exit code {code}"
@@ -91,7 +107,7 @@ def _run_of(text: bytes, code: int, name: str) -> Run:
     if "error" in answer:
         error, kind = answer["error"], Invalid if answer["invalid"] else Refused
         raise kind(error["message"], error["hint"], error["code"])
-    return unpacked(answer)
+    return answer
 
 
 def packed(run: Run) -> dict[str, Any]:

@@ -1,25 +1,34 @@
-"""The process of one simulation: an order on standard input, its run on standard output."""
+"""The process of one simulation: an order on standard input, its run or answer on output."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
+from contextlib import suppress
+from pathlib import Path
 
 from fairlane.model.errors import FairlaneError
 from fairlane.simulation.apart import packed
-from fairlane.simulation.simulate import Order, run_here
+from fairlane.simulation.simulate import Order, answer_here, run_here
 
 
 def main() -> None:
-    """Make it; when the input ends, whoever asked is gone, and so is this process."""
+    """Make it; when the input ends, whoever asked is gone, and so is this process.
+
+    Its arguments: what is wanted, `run` or `answer`, and the folder for its files.
+    """
+    wanted, tempfile.tempdir = sys.argv[1:]
+    _be_killed_first()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal, for the process that asked
     order = Order(*json.loads(sys.stdin.buffer.readline()))
     threading.Thread(target=_end_with_input, daemon=True).start()
     try:
-        answer = packed(run_here(order))
+        answer = packed(run_here(order)) if wanted == "run" else {**answer_here(order)}
     except FairlaneError as error:
         answer = {"error": error.document()["error"], "invalid": error.exit_code == 2}
     json.dump(answer, sys.stdout)
@@ -29,7 +38,14 @@ def _end_with_input() -> None:
     """Wait without a lock that the end of this process would need."""
     while os.read(sys.stdin.fileno(), 1):
         pass
+    shutil.rmtree(str(tempfile.tempdir), ignore_errors=True)
     os._exit(1)
+
+
+def _be_killed_first() -> None:
+    """Where memory runs out, the simulation ends, and no daemon or agent beside it."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,15 @@ def answer(workload: str, runs: Sequence[Run]) -> documents.SimulateAnswer:
     }
 
 
+def together(answers: Sequence[documents.SimulateAnswer]) -> documents.SimulateAnswer:
+    """One answer of several about the same workload, in their order."""
+    return {
+        **answers[0],
+        "days": max(each["days"] for each in answers),
+        "policies": [row for each in answers for row in each["policies"]],
+    }
+
+
 def policy_row(run: Run) -> documents.PolicyFlowDocument:
     """What one policy made of the work."""
     used = _Used.of(run)

@@ -39,10 +39,13 @@ def simulate(
     name: str = "workload",
 ) -> SimulateAnswer:
     """What each policy would make of a described workload; changes nothing."""
-    from fairlane.simulation import report
-
     orders = orders_of(context.policy, workload, policies, seed, days, name)
-    return report.answer(orders[0].title, run_all(orders))
+    if len(orders) == 1:
+        return answer_here(orders[0])
+    from fairlane.simulation import report
+    from fairlane.simulation.apart import Apart
+
+    return report.together(Apart().answers(orders))
 
 
 def orders_of(
@@ -92,6 +95,13 @@ def run_here(order: Order) -> Run:
     world = _world(order.workload, order.title)
     policy = Policy.parse(order.policy, order.name)
     return simulate(world, policy, order.seed, name=order.name)
+
+
+def answer_here(order: Order) -> SimulateAnswer:
+    """The answer about one simulation, in this process."""
+    from fairlane.simulation import report
+
+    return report.answer(order.title, [run_here(order)])
 
 
 def trace_of(order: Order, run: Run) -> Iterator[str]:

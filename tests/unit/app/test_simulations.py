@@ -11,10 +11,10 @@ import pytest
 
 from fairlane.app.shared_queue import SharedQueue
 from fairlane.http.messages import status_of
+from fairlane.model.documents.simulation import SimulateAnswer
 from fairlane.model.errors import Busy, Invalid, TryLater
 from fairlane.simulation import apart
-from fairlane.simulation.run import Run
-from fairlane.simulation.simulate import Order, run_here
+from fairlane.simulation.simulate import Order, answer_here
 from tests.unit.app.test_shared_queue import with_queue
 
 WORKLOAD = {
@@ -29,13 +29,13 @@ class Gate:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.open, self.ended = threading.Event(), threading.Event(), 0
-        monkeypatch.setattr(apart.Apart, "run", lambda _, orders: self._run(orders))
+        monkeypatch.setattr(apart.Apart, "answers", lambda _, orders: self._answers(orders))
         monkeypatch.setattr(apart.Apart, "end", lambda _: self._end())
 
-    def _run(self, orders: list[Order]) -> list[Run]:
+    def _answers(self, orders: list[Order]) -> list[SimulateAnswer]:
         self.begun.set()
         self.open.wait()
-        return [run_here(order) for order in orders]
+        return [answer_here(order) for order in orders]
 
     def _end(self) -> None:
         self.ended += 1

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 from fairlane.model.errors import FairlaneError, Invalid, TryLater
 from fairlane.policy.policy import Policy
-from fairlane.simulation import apart
+from fairlane.simulation import apart, report
 from fairlane.simulation.apart import Apart, packed, unpacked
 from fairlane.simulation.simulate import Order, orders_of, run_all, run_here
 from tests.unit.simulation.told.runs import two_projects
@@ -82,6 +83,7 @@ def test_days_of_the_call_replace_those_of_the_workload():
 def test_several_are_made_apart_in_their_order_and_are_the_same():
     made = orders("serial-lanes", "balanced", "fair-share")
     runs = run_all(made)
+    assert report.together(Apart().answers(made)) == report.answer("small", runs)
     assert [run.policy for run in runs] == ["serial-lanes", "balanced", "fair-share"]
     assert runs == [run_here(order) for order in made]
     assert runs[0] != runs[1]
@@ -100,7 +102,8 @@ def test_a_process_that_dies_is_named(monkeypatch):
     assert died.value.message == "the simulation of 'in force' ended with exit code 7"
 
 
-def test_what_is_ended_stops_at_once_and_begins_nothing_more(monkeypatch):
+def test_what_is_ended_stops_at_once_and_begins_nothing_more(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     started: list[subprocess.Popen[bytes]] = []
     popen = subprocess.Popen
 
@@ -125,17 +128,20 @@ def test_what_is_ended_stops_at_once_and_begins_nothing_more(monkeypatch):
     asking.join()
     assert [str(error) for error in found] == ["the simulation was stopped"]
     assert {child.returncode for child in started} == {-signal.SIGKILL}
+    assert list(tmp_path.iterdir()) == []
     assert len(started) < 5 or len(os.sched_getaffinity(0)) >= 5
 
 
-def test_a_child_ends_with_whoever_asked_it():
-    """The end of its input is the death of the process that made it."""
+def test_a_child_ends_with_whoever_asked_it(tmp_path):
+    """The end of its input is the death of the process that made it; it leaves no files."""
+    folder = tmp_path / "own"
+    folder.mkdir()
     order = Order(LONG, "w", Policy.preset("balanced").document(), "p", 1)
     root = Path(apart.__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     pipe = subprocess.PIPE
-    with subprocess.Popen(
-        apart._CHILD, stdin=pipe, stdout=pipe, stderr=pipe, env=environment
-    ) as child:
+    command = (*apart._CHILD, "run", str(folder))
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as child:
         said = child.communicate(json.dumps(order).encode() + b"\n", LIMIT_SECONDS)
     assert (child.returncode, said) == (1, (b"", b""))
+    assert not folder.exists()
