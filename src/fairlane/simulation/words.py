@@ -25,6 +25,8 @@ _UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
 _LEAST = 1.5
 #: Figures nearer to each other than this (a tenth) do not differ in words.
 _NEAR = 1.1
+#: So many tokens are shown as millions.
+_MILLION = 999_500
 #: Whole dollars are enough from here on.
 _DOLLARS = 100
 
@@ -54,9 +56,11 @@ def dollars(usd: float) -> str:
     return f"${usd:,.0f}" if usd >= _DOLLARS else f"${usd:.2f}"
 
 
-def millions(tokens: int) -> str:
-    """`51.2M`."""
-    return f"{tokens / 1_000_000:,.1f}M"
+def token_count(tokens: int) -> str:
+    """`51.2M`, `12k`, `850`."""
+    if tokens >= _MILLION:
+        return f"{tokens / 1_000_000:,.1f}M"
+    return f"{_two_digits(tokens / 1000)}k" if tokens >= 1000 else str(tokens)
 
 
 class Column(NamedTuple):
@@ -74,7 +78,7 @@ COLUMNS = (
     Column("p90", lambda row: length(row["waits"]["p90"])),
     Column("longest", lambda row: length(row["waits"]["max"])),
     Column("busy", lambda row: percent(row["utilisation"])),
-    Column("cost", lambda row: dollars(row["usd"]) if row["usd"] else millions(row["tokens"])),
+    Column("cost", lambda row: dollars(row["usd"]) if row["usd"] else token_count(row["tokens"])),
     Column("held by", lambda row: _mostly(row["held"])),
 )
 
@@ -114,7 +118,7 @@ def projects(rows: Sequence[ProjectFlowDocument]) -> tuple[list[str], list[list[
             f"{row['done']:,}",
             length(row["waits"]["p50"]),
             length(row["waits"]["p90"]),
-            millions(row["tokens"]),
+            token_count(row["tokens"]),
             percent(row["share"]),
             percent(row["target"]),
             NONE if row["lag"] is None else f"{row['lag']:,}",
@@ -127,7 +131,8 @@ def projects(rows: Sequence[ProjectFlowDocument]) -> tuple[list[str], list[list[
 def head(answer: SimulateAnswer) -> str:
     """What was simulated, in one line."""
     most = max(row["tasks"] + row["refused"] for row in answer["policies"])
-    return f"{most:,} tasks in {length(answer['days'] * DAY / SECOND)}, seed {answer['seed']}"
+    tasks = "1 task" if most == 1 else f"{most:,} tasks"
+    return f"{tasks} in {length(answer['days'] * DAY / SECOND)}, seed {answer['seed']}"
 
 
 def summary(row: PolicyFlowDocument) -> str:
@@ -149,7 +154,7 @@ def alone(row: PolicyFlowDocument) -> list[str]:
     lines += [f"Held, over all tasks: {waited}."] if waited else []
     if late["task"] is not None:
         never = late["never_started"]
-        rest = f" {never:,} could start and never did." if never else ""
+        rest = f" {never:,} never started." if never else ""
         lines.append(f"Longest wait: {late['task']}, {length(late['seconds'])}.{rest}")
     left = {key: count for key, count in row["statuses"].items() if key != Status.DONE}
     left |= {"refused by the full queue": row["refused"]} if row["refused"] else {}

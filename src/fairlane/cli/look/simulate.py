@@ -139,4 +139,5 @@ def _alone(row: PolicyFlowDocument) -> list[str]:
 
     heads, cells = words.projects(row["by_project"])
     lines = [wrapped(safe(line), 0) for line in words.alone(row)]
-    return [f"{paint('Projects:', 'bold')}\n{_table(heads, cells)}", "\n".join(lines)]
+    rows = f"{paint('Projects:', 'bold')}\n{_table(heads, cells)}" if cells else ""
+    return [rows, "\n".join(lines)]

@@ -34,7 +34,15 @@ def test_shares_and_money_are_rounded_for_people():
     assert (words.dollars(4.2), words.dollars(99.99), words.dollars(1204.4)) == (
         "$4.20", "$99.99", "$1,204",
     )  # fmt: skip
-    assert words.millions(51_234_567) == "51.2M"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "shown"),
+    [(0, "0"), (850, "850"), (1500, "1.5k"), (11_499, "11k"), (999_499, "999k"),
+     (999_500, "1.0M"), (51_234_567, "51.2M")],
+)  # fmt: skip
+def test_tokens_are_counted_in_thousands_and_millions(tokens, shown):
+    assert words.token_count(tokens) == shown
 
 
 def test_the_table_has_a_row_a_policy():
@@ -59,8 +67,8 @@ def test_projects_have_rows_for_one_policy_and_columns_for_several():
         [["balanced", "15 min", "11 min", ""], ["other", "–", "60 s", ""]],
     )
     assert words.projects(document["policies"][0]["by_project"])[1] == [
-        ["api", "1", "1", "0 s", "15 min", "0.0M", "25 %", "25 %", "70"],
-        ["web", "3", "2", "60 s", "11 min", "0.0M", "75 %", "75 %", "40"],
+        ["api", "1", "1", "0 s", "15 min", "500", "25 %", "25 %", "70"],
+        ["web", "3", "2", "60 s", "11 min", "1.5k", "75 %", "75 %", "40"],
     ]
 
 
@@ -77,7 +85,7 @@ def test_what_held_tasks_is_named_with_the_longest_first():
 def test_one_policy_has_sentences_of_its_own():
     assert words.alone(report.policy_row(two_projects(refused=1200))) == [
         "Held, over all tasks: cap 30 min, needs 5 s.",
-        "Longest wait: d, 15 min. 1 could start and never did.",
+        "Longest wait: d, 15 min. 1 never started.",
         "Not done at the end: 1 queued, 1,200 refused by the full queue.",
         "Furthest behind its share: 70 tokens/weight (bound 900).",
     ]
@@ -103,5 +111,7 @@ def test_only_what_differs_is_told():
 def test_one_line_says_what_was_simulated_and_one_what_came_of_it():
     document = report.answer("x", [two_projects(refused=5)])
     assert words.head(document) == "9 tasks in 20 min, seed 1"
+    single = report.answer("x", [run((task("a"),))])
+    assert words.head(single).startswith("1 task in ")
     summary = "3 done; wait 60 s, p90 15 min; slots 42 % busy"
     assert words.summary(document["policies"][0]) == summary
