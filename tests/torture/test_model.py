@@ -138,6 +138,8 @@ def test_what_was_compacted_is_as_the_store_has_it(office):
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_after_anything_store_and_model_agree(kind, tmp_path):
     inner = MemoryStore() if kind == "memory" else SqliteStore.open(tmp_path / "fairlane.db")
+    if isinstance(inner, SqliteStore):
+        inner.connection.execute("PRAGMA synchronous = OFF")
     hour, chance = WatchedHour(tmp_path, inner), random.Random(11)
     for number in range(200):
         hour.do((chance.choice(DEEDS), chance.randrange(400), chance.randrange(400)))
