@@ -130,6 +130,8 @@ class VirtualClock:
 class Waker:
     """Ends a wait from another thread or a signal handler; stays ready until it is cleared."""
 
+    _reading = writing = -1
+
     def __init__(self) -> None:
         self._reading, self.writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
@@ -151,6 +153,9 @@ class Waker:
         """Waits from now on sleep again."""
         with suppress(OSError):
             os.read(self._reading, 4096)
+
+    def __del__(self) -> None:
+        self.close()
 
     def close(self) -> None:
         """Nobody waits for it any more."""

@@ -7,6 +7,7 @@ import os
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 _IN_MODIFY = 0x2
@@ -19,12 +20,17 @@ FOLDERS_MAX = 4096
 #: Folders in which nobody keeps a list of work.
 _NO_WORK = frozenset({".git", ".hg", ".jj", ".venv", "node_modules", "__pycache__"})
 
+#: Whether the kernel is asked at all; in virtual time nothing may depend on what it has left.
+ASKED: ContextVar[bool] = ContextVar("asked", default=True)
+
 
 class _Inotify:
     """One descriptor of the kernel; -1: it cannot tell."""
 
     def __init__(self) -> None:
         self._descriptor = -1
+        if not ASKED.get():
+            return
         try:
             self._libc = ctypes.CDLL(None, use_errno=True)
             self._descriptor = int(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
@@ -34,6 +40,9 @@ class _Inotify:
     def fileno(self) -> int:
         """What a wait reads."""
         return self._descriptor
+
+    def __del__(self) -> None:
+        self.close()  # the kernel has few of them, and whoever crashes closes nothing
 
     def close(self) -> None:
         """Tell of nothing more."""

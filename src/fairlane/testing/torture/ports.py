@@ -161,9 +161,13 @@ class StagedStore:
     def wait_for_change(
         self, since: int, timeout: float | None, *others: Waitable, clock: Clock = SYSTEM
     ) -> int:
-        """The stamp when it differs, another waitable is ready, or the time is over."""
+        """The stamp when it differs, another waitable is ready, or the time is over.
+
+        The stage knows of every commit; what the kernel tells of files depends on the machine.
+        """
         del clock  # a process of the stage waits by its own
-        return self._inner.wait_for_change(since, timeout, *others, clock=self._process.clock)
+        self._process.clock.wait_unless(lambda: self.stamp() != since, timeout, *others)
+        return self.stamp()
 
     def verify(self, fully: bool = True) -> None:
         """`corrupt` if damaged."""

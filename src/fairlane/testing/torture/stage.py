@@ -15,6 +15,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from fairlane.clock import SYSTEM, VirtualClock, Waitable
+from fairlane.file_watch import ASKED
 from fairlane.model.instant import SECOND, Instant
 from fairlane.policy.policy import Policy
 from fairlane.settings import HOST
@@ -130,6 +131,7 @@ class Strand:
         self._turn.acquire()
         _CURRENT.set(self)
         HOST.set(self.process.host)
+        ASKED.set(False)
         try:
             if not self.process.dead:
                 self._work()
@@ -243,6 +245,12 @@ class ProcessClock:
 
     def wait(self, timeout: float | None, *waitables: Waitable) -> list[Waitable]:
         """Let others run until one of these is ready, or the time is over."""
+        return self.wait_unless(lambda: False, timeout, *waitables)
+
+    def wait_unless(
+        self, over: Callable[[], bool], timeout: float | None, *waitables: Waitable
+    ) -> list[Waitable]:
+        """The same, or until something else has happened."""
 
         def ready() -> list[Waitable]:
             return SYSTEM.wait(0.0, *waitables) if waitables else []
@@ -251,10 +259,10 @@ class ProcessClock:
         strand.looks += 1
         if strand.looks > LOOKS_MAX:
             strand.stop_at("spin")
-        if there or (timeout is not None and timeout <= 0):
+        if there or over() or (timeout is not None and timeout <= 0):
             return there
         seconds = None if timeout is None else timeout / self._host.rate
-        current().sleep(seconds, lambda: bool(ready()))
+        current().sleep(seconds, lambda: over() or bool(ready()))
         return ready()
 
 
