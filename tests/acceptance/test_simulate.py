@@ -118,6 +118,16 @@ def test_a_policy_may_be_a_file(home, workload, tmp_path):
     assert mine == shipped
 
 
+def test_policies_that_would_have_the_same_name_are_named_by_their_files(home, workload, tmp_path):
+    files = [tmp_path / folder / "balanced.toml" for folder in ("one", "two")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text('preset = "fail-closed"\n')
+    given = [*files, "balanced", "fair-share"]
+    rows = home.ask("simulate", workload, *(word for each in given for word in ("--policy", each)))
+    assert [row["name"] for row in rows["policies"]] == [str(each) for each in given]
+
+
 def test_days_and_seed_change_what_comes(home, workload):
     def done(*words):
         return home.ask("simulate", workload, "--policy", "balanced", *words)["policies"][0]
@@ -146,6 +156,19 @@ def test_it_is_drawn(home, workload, tmp_path):
     assert str(title).startswith("Two projects: ")
     home.run(*words)
     assert picture.read_bytes() == first
+
+
+def test_a_png_leaves_the_svg_of_the_same_name_as_it_is(home, workload, tmp_path, monkeypatch):
+    """By a program that stands in for a converter."""
+    converter = tmp_path / "bin" / "rsvg-convert"
+    converter.parent.mkdir()
+    converter.write_text('#!/bin/sh\ncp "$1" "$3"\n')
+    converter.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{converter.parent}:/usr/bin:/bin")
+    (tmp_path / "two.svg").write_text("mine")
+    home.run("simulate", workload, "--policy", "balanced", "--plot", tmp_path / "two.png")
+    assert (tmp_path / "two.png").read_text().startswith("<svg ")
+    assert (tmp_path / "two.svg").read_text() == "mine"
 
 
 def test_its_trace_repeats_it(home, workload, tmp_path):
@@ -211,7 +234,7 @@ def test_a_server_gives_the_same_document(tmp_path, workload, capsys):
         there = fairlane("--json", "--url", url, "simulate", workload, **environment)
         assert (there.code, json.loads(there.out)) == (0, here)
         refused = fairlane("--url", url, "simulate", workload, "--plot", "x.svg", **environment)
-        assert (refused.code, "not over a URL" in refused.err) == (2, True)
+        assert (refused.code, "--plot and --trace-out: not over a URL" in refused.err) == (2, True)
         with closing(Remote(url, home_token(home.folder))) as remote:
             rules = [{"name": "in force", "policy": {"caps.all": 2}}]
             table = {"work": {"default": {"duration": "1m"}}, "source": [{"at": ["1m"]}]}

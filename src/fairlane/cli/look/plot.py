@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from fairlane.model.errors import Invalid
@@ -44,15 +45,16 @@ def draw(text: str, target: Path) -> None:
 
 
 def _png(text: str, target: Path) -> None:
-    for program, between in CONVERTERS:
-        path = shutil.which(program)
-        if path:
-            source = target.with_suffix(".svg")
-            source.write_text(text, encoding="utf-8")
-            words = [path, str(source), *([between] if between else []), str(target)]
-            done = subprocess.run(words, capture_output=True, timeout=60, check=False)
-            if done.returncode == 0:
-                return
+    with TemporaryDirectory(prefix="fairlane-plot-") as folder:
+        source = Path(folder) / "picture.svg"
+        source.write_text(text, encoding="utf-8")
+        for program, between in CONVERTERS:
+            path = shutil.which(program)
+            if path:
+                words = [path, str(source), *([between] if between else []), str(target)]
+                done = subprocess.run(words, capture_output=True, timeout=60, check=False)
+                if done.returncode == 0:
+                    return
     hint = "Write .svg, or install rsvg-convert."
     raise Invalid("--plot: there is no program here that makes PNG out of SVG", hint)
 

@@ -56,7 +56,7 @@ def simulate(
 
     asked: dict[str, Any] = {
         "workload": read_workload(workload),
-        "policies": [_policy(each) for each in policies] or None,
+        "policies": _policies(policies) or None,
         "seed": seed,
         "days": days,
         "name": str(workload),
@@ -71,14 +71,23 @@ def simulate(
     call.show(document, lambda: "\n\n".join([simulate_text(document), *written]))
 
 
-def _policy(what: str) -> str | dict[str, object]:
+def _policies(given: Sequence[str]) -> list[str | dict[str, object]]:
+    """Each with a name of its own: files that would have the same one are named by their paths."""
+    names = [Path(each).stem for each in given]
+    return [
+        _policy(each, name if names.count(name) == 1 else each)
+        for each, name in zip(given, names, strict=True)
+    ]
+
+
+def _policy(what: str, name: str) -> str | dict[str, object]:
     """A preset by its name; the rules of a file as they are, so that a server can take them too."""
     from fairlane.policy.policy import Policy
     from fairlane.service.policies import named
 
     if what in Policy.presets():
         return what
-    return {"name": Path(what).stem, "policy": named(what).document()}
+    return {"name": name, "policy": named(what).document()}
 
 
 def _simulated_here(
@@ -90,6 +99,9 @@ def _simulated_here(
     from fairlane.simulation.plot import svg
     from fairlane.simulation.simulate import orders_of, run_all, trace_of
 
+    if call.server is not None:
+        hint = "A simulation needs no server: leave out --url and FAIRLANE_URL."
+        raise Invalid("--plot and --trace-out: not over a URL", hint, code="usage")
     call.here()
     target = None if plot is None else check_target(Path(plot))
     orders = orders_of(lambda: Policy.load(call.policy_file), **asked)
