@@ -30,9 +30,9 @@ BUGS: list[Bug] = [
     ),
     bug(
         "share clock moved twice",
-        "An attempt is leased as if nothing had been charged, so its use moves the clock again.",
-        "clocks follow",
-        line(round._attempt, ("charged=pick.estimate", "charged=0")),
+        "A start moves the clock of its project by its charge, and then once more.",
+        "clocks follow, everyones clock, furthest behind first",
+        line(Share.take, ("charge(estimate, weight))", "2 * charge(estimate, weight))")),
     ),
     bug(
         "clock of who comes back",
@@ -65,16 +65,10 @@ BUGS: list[Bug] = [
         ),
     ),
     bug(
-        "serial lock of a group",
-        "Tasks of a group that are not parallel take the serial lock of their project.",
+        "serial by default",
+        "Only a task that says so itself is serial, whatever the policy's default is.",
         "locks",
-        line(
-            Rules.locks,
-            (
-                'f"group:{shape.group}" if shape.group else f"project:{shape.project}"',
-                'f"project:{shape.project}"',
-            ),
-        ),
+        line(Rules.locks, ("if parallel or", "if shape.parallel is not False or")),
     ),
     bug(
         "workspace given twice",
