@@ -116,7 +116,7 @@ def test_they_agree_when_a_worker_vanishes_whose_leases_nobody_looked_at():
 
 
 def test_the_view_is_what_a_look_at_the_store_would_give(monkeypatch):
-    looks = []
+    looks: list[Instant] = []
 
     def look(view: View, policy: Policy, now: Instant) -> Snapshot:
         seen = kept_look(view, policy, now)

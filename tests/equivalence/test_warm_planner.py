@@ -90,13 +90,13 @@ def tell(story: Story, events: list[str], pair: Pair) -> None:
         pair.compare(*story.world.args)
 
 
-@settings(max_examples=EXAMPLES if EXAMPLES > 200 else 150)
+@settings(max_examples=EXAMPLES if EXAMPLES > 200 else 100)
 @given(st.integers(0, 2**32), STORIES, st.booleans(), st.sampled_from([8, 30]))
 def test_it_agrees_in_any_story(seed, events, same, most):
     tell(Story(seed, most), events, Pair(same))
 
 
-@settings(max_examples=EXAMPLES if EXAMPLES > 200 else 150)
+@settings(max_examples=EXAMPLES if EXAMPLES > 200 else 100)
 @given(st.integers(0, 2**32), STORIES, st.booleans(), st.sampled_from([None, 1, 2]))
 def test_it_agrees_on_what_it_keeps(seed, events, same, window):
     tell(Story(seed, 30, KEPT), events, Pair(same, window))
