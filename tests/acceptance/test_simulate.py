@@ -190,16 +190,27 @@ def test_its_trace_repeats_it(home, workload, tmp_path):
         (["FILE", "--policy", "balancd"], 2, "unknown preset 'balancd'"),
         (["FILE", "--policy", "gone.toml"], 2, "gone.toml: there is no such file"),
         (["FILE", "--plot", "x.gif"], 2, "--plot: x.gif is neither .svg nor .png"),
-        (["FILE", "--plot", "nowhere/x.svg"], 2, "--plot: nowhere/x.svg: No such file"),
+        (["FILE", "--plot", "nowhere/x.svg"], 2, "--plot: nowhere/x.svg: there is no"),
         (["FILE", "--trace-out", "t", "--policy", "balanced", "--policy", "fair-share"], 2,
          "--trace-out: a trace is of one policy"),
-        (["FILE", "--trace-out", "nowhere/t"], 2, "--trace-out: nowhere/t: No such file"),
+        (["FILE", "--trace-out", "nowhere/t"], 2, "--trace-out: nowhere/t: there is no"),
+        (["FILE", "--trace-out", "."], 2, "--trace-out: .: it is a folder"),
+        (["FILE", "--trace-out", "/dev/full"], 2, "--trace-out: /dev/full: No space left"),
         (["FILE", "--days", "0"], 2, "Invalid value for '--days'"),
     ],
 )  # fmt: skip
 def test_mistakes_are_named(home, workload, words, code, message):
     asked = [workload if word == "FILE" else word for word in words]
     assert message in home.error("simulate", *asked, code=code)["message"]
+
+
+def test_a_trace_does_not_replace_what_it_is_of(home, workload, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(workload)
+    for target in (workload, link):
+        said = home.error("simulate", workload, "--trace-out", target, code=2)
+        assert said["message"] == f"--trace-out: {target} is what is simulated"
+    assert workload.read_text() == WORKLOAD
 
 
 def test_a_mistake_in_the_file_is_named_with_the_file(home, workload):

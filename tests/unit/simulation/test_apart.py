@@ -16,6 +16,7 @@ from fairlane.model.errors import FairlaneError, Invalid, TryLater
 from fairlane.policy.policy import Policy
 from fairlane.simulation import apart, report
 from fairlane.simulation.apart import Apart, packed, unpacked
+from fairlane.simulation.engine import flights
 from fairlane.simulation.simulate import Order, orders_of, run_all, run_here
 from tests.unit.simulation.told.runs import two_projects
 from tests.waiting import LIMIT_SECONDS, until
@@ -40,7 +41,9 @@ def orders(*policies, **values):
 
 
 def test_a_run_survives_its_way_between_processes():
-    run = two_projects(overshoot={"all": 3}, late={"web": 5}, refused=2)
+    run = two_projects(
+        overshoot={"all": 3}, late={"web": 5}, refused=2, undone=((5, "edit", "no"),)
+    )
     assert unpacked(json.loads(json.dumps(packed(run)))) == run
 
 
@@ -93,6 +96,14 @@ def test_an_error_over_there_is_an_error_here():
     bad = Order({"days": 0}, "w", {}, "p", 1)
     with pytest.raises(Invalid, match="w: days: "):
         Apart().run([bad, bad])
+
+
+def test_attempts_without_end_are_refused(monkeypatch):
+    monkeypatch.setattr(flights, "ATTEMPTS_MAX", 20)
+    (order,) = orders(work={"default": {"duration": "1m", "throttled": 1, "retry_after": "0s"}})
+    with pytest.raises(Invalid, match="more than 20 attempts") as refused:
+        run_here(order)
+    assert refused.value.hint == "Simulate fewer days or tasks, or let fewer attempts fail."
 
 
 def test_a_process_that_dies_is_named(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -51,10 +52,11 @@ def _png(text: str, target: Path) -> None:
         for program, between in CONVERTERS:
             path = shutil.which(program)
             if path:
-                words = [path, str(source), *([between] if between else []), str(target)]
-                done = subprocess.run(words, capture_output=True, timeout=60, check=False)
-                if done.returncode == 0:
-                    return
+                words = [path, str(source), *([between] if between else []), str(target.absolute())]
+                with suppress(subprocess.TimeoutExpired):
+                    done = subprocess.run(words, capture_output=True, timeout=60, check=False)
+                    if done.returncode == 0:
+                        return
     hint = "Write .svg, or install rsvg-convert."
     raise Invalid("--plot: there is no program here that makes PNG out of SVG", hint)
 

@@ -104,6 +104,9 @@ def _simulated_here(
         raise Invalid("--plot and --trace-out: not over a URL", hint, code="usage")
     call.here()
     target = None if plot is None else check_target(Path(plot))
+    for option, file in (("--plot", plot), ("--trace-out", trace_out)):
+        if file is not None:
+            _refuse_target(option, Path(file), [Path(asked["name"]), call.policy_file])
     orders = orders_of(lambda: Policy.load(call.policy_file), **asked)
     if trace_out is not None and len(orders) > 1:
         raise Invalid("--trace-out: a trace is of one policy", "Give --policy once.")
@@ -114,6 +117,15 @@ def _simulated_here(
     if trace_out is not None:
         _write_trace(trace_of(orders[0], runs[0]), Path(trace_out))
     return document
+
+
+def _refuse_target(option: str, target: Path, read: Iterable[Path]) -> None:
+    """Before anything is simulated: a file that cannot be made, or that would be lost."""
+    if target.is_dir() or not target.parent.is_dir():
+        wrong = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
+        raise Invalid(f"{option}: {target}: {wrong}", "Choose another file.")
+    if target.exists() and any(file.exists() and target.samefile(file) for file in read):
+        raise Invalid(f"{option}: {target} is what is simulated", "Choose another file.")
 
 
 def _write_trace(lines: Iterable[str], target: Path) -> None:

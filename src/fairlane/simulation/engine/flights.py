@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from fairlane.engine.attempts import Progress
 from fairlane.engine.end_attempt import Ending, Report
 from fairlane.lifecycle.step import HAPPENINGS
+from fairlane.model.errors import Invalid
 from fairlane.model.event import Happening
 from fairlane.model.instant import Instant
 from fairlane.model.record import changed, dataclass
@@ -17,6 +18,8 @@ from fairlane.simulation.course import Course, course_of, course_under_way, use
 from fairlane.simulation.provider import Provider
 from fairlane.simulation.world import World
 
+#: Most attempts that begin in one simulation: it keeps all of them, and a trace has no more.
+ATTEMPTS_MAX = 4_000_000
 #: What a daemon says of an attempt whose runner it does not find.
 GONE = Ending(Happening.LOST, Report(detail="its runner is gone"))
 
@@ -50,6 +53,7 @@ class Flights:
 
     def __init__(self, world: World, seed: int) -> None:
         self.running: dict[str, Flight] = {}
+        self._begun = 0
         self._world, self._seed, self._provider = world, seed, Provider(world.limits)
         self._steps: list[tuple[Instant, int, int, str]] = []  # when, fence, which report, lease
         self._lost: dict[str, list[str]] = {}  # by worker
@@ -63,6 +67,10 @@ class Flights:
 
     def begin(self, task: Task, attempt: Attempt, policy: Policy, at: Instant) -> None:
         """An attempt begins, now or after a pause."""
+        self._begun += 1
+        if self._begun > ATTEMPTS_MAX:
+            hint = "Simulate fewer days or tasks, or let fewer attempts fail."
+            raise Invalid(f"more than {ATTEMPTS_MAX:,} attempts", hint)
         course = course_of(
             self._world, self._provider, policy, self._seed, task, attempt.number, at
         )
