@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import groupby
@@ -41,6 +42,19 @@ def batches(tricks: Iterable[Trick]) -> dict[str, list[Trick]]:
     """Tricks by the attempt that tries them."""
     ordered = sorted(tricks, key=lambda trick: trick.attempt)
     return {name: list(each) for name, each in groupby(ordered, key=lambda trick: trick.attempt)}
+
+
+def some(tricks: Iterable[Trick], *, attempts: bool = False) -> list[Trick]:
+    """Every third trick of each sort of deed, the first among them; or every third attempt."""
+    seen: Counter[str] = Counter()
+    found = []
+    parts = batches(tricks).values()
+    for part in parts if attempts else ([trick] for each in parts for trick in each):
+        sort = part[0].deed.__name__
+        if seen[sort] % 3 == 0:
+            found += part
+        seen[sort] += 1
+    return found
 
 
 def program(tricks: list[Trick], told: dict[str, str]) -> str:
