@@ -144,6 +144,7 @@ def says_what_to_do_once(log: str) -> None:
 # No file can be made, large output, a damaged store, sleep
 
 
+@pytest.mark.soak(seconds=10)  # without load: test_no_room
 def test_no_file_can_be_made_and_none_of_many_is_parked(world: World) -> None:
     world.settings(OWN)
     world.policy(ONE_TRY)
@@ -163,6 +164,7 @@ def test_no_file_can_be_made_and_none_of_many_is_parked(world: World) -> None:
         down(world, pid)
 
 
+@pytest.mark.soak(seconds=10)  # without load: daemon/test_output
 def test_many_that_print_much_at_once_lose_no_end_and_no_cost(world: World) -> None:
     world.settings(OWN)
     world.policy('caps.all = 16\nretry.max_attempts = 2\nretry.base = "0s"\n')
@@ -177,6 +179,7 @@ def test_many_that_print_much_at_once_lose_no_end_and_no_cost(world: World) -> N
         assert (last.outcome, last.tokens) == ("succeeded", (7, 5, 0, 0)), name
 
 
+@pytest.mark.soak(seconds=10)  # without load: test_damage
 def test_a_store_that_is_damaged_under_many_agents_is_replaced_and_they_are_adopted(
     world: World,
 ) -> None:
