@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("uvicorn")
+from tests import warm
 from tests.checks.coders import Coders
 from tests.daemon.world import World
 from tests.http.served import serving
@@ -24,10 +24,8 @@ LOUD = "echo out; echo err >&2; test -e allowed"
 def command(world: World, *words: str, url: str = "") -> tuple[int, dict[str, Any]]:
     """One command that may fail: its exit code and its document."""
     where = ["--url", url] if url else ["--home", str(world.home)]
-    done = subprocess.run(
-        [sys.executable, "-m", "fairlane", *where, "--json", *words],
-        capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS,
-    )  # fmt: skip
+    line = [*where, "--json", *words]
+    done = warm.run(line, os.environ, Path.cwd(), seconds=LIMIT_SECONDS)
     return done.returncode, json.loads(done.stdout)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("uvicorn")
+from tests import warm
 from tests.http.served import Server, serving
 from tests.waiting import LIMIT_SECONDS
 
@@ -46,8 +46,8 @@ def complete(server: Server, lease: str, **more: Any) -> tuple[int, str, dict[st
 
 def command(server: Server, *words: str) -> tuple[int, dict[str, Any]]:
     """The same by the command line."""
-    argv = [sys.executable, "-m", "fairlane", "--home", str(server.home), "--json", *words]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS)
+    line = ["--home", str(server.home), "--json", *words]
+    done = warm.run(line, os.environ, Path.cwd(), seconds=LIMIT_SECONDS)
     return done.returncode, json.loads(done.stdout)
 
 
