@@ -129,5 +129,6 @@ def unpacked(document: Mapping[str, Any]) -> Run:
         "tasks": tuple(TaskLine(*row) for row in document["tasks"]),
         "attempts": tuple(AttemptLine(*row) for row in document["attempts"]),
         "slots": tuple((at, count) for at, count in document["slots"]),
+        "undone": tuple((at, do, why) for at, do, why in document["undone"]),
     }
     return Run(**(dict(document) | lists))

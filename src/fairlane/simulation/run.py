@@ -55,4 +55,5 @@ class Run:
     bound: int  # the published bound of `lag` for this run
     overshoot: Mapping[str, int] = field(default_factory=dict)  # budget -> most used beyond it
     late: Mapping[str, int] = field(default_factory=dict)  # by project: the longest wait to start
+    undone: tuple[tuple[Instant, str, str], ...] = ()  # acts that were refused: when, what, why
     refused: int = 0  # tasks that the queue had no room for until the end; no `tasks` are of them
