@@ -61,6 +61,7 @@ def policy_row(run: Run) -> documents.PolicyFlowDocument:
         "lag": lag,
         "bound": None if lag is None else run.bound,
         "late": _late(run),
+        "undone": [{"at": show_instant(at), "do": do, "why": why} for at, do, why in run.undone],
         "held": {code: run.held[code] / SECOND for code in sorted(run.held)},
     }
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         SimulateAnswer,
     )
 
+#: So many refused acts are named.
+UNDONE_MAX = 3
 #: What a figure that does not exist looks like.
 NONE = "–"
 #: More projects than these have no column of their own.
@@ -161,6 +163,11 @@ def alone(row: PolicyFlowDocument) -> list[str]:
     if left:
         counts = ", ".join(f"{count:,} {status}" for status, count in left.items())
         lines.append(f"Not done at the end: {counts}.")
+    lines += [
+        f"Refused: {act['do']} at {act['at']}: {act['why']}." for act in row["undone"][:UNDONE_MAX]
+    ]
+    if more := row["undone"][UNDONE_MAX:]:
+        lines.append(f"Refused: {len(more):,} more acts.")
     if row["lag"] is not None:
         furthest = f"{row['lag']:,} tokens/weight (bound {row['bound']:,})"
         lines.append(f"Furthest behind its share: {furthest}.")

@@ -45,6 +45,14 @@ class LateDocument(TypedDict):
     never_started: int
 
 
+class UndoneDocument(TypedDict):
+    """An act of a person that was refused when its time came, and why."""
+
+    at: Time
+    do: str
+    why: str
+
+
 class PolicyFlowDocument(FlowDocument):
     """What one policy makes of the work; `statuses` are those at the end.
 
@@ -66,6 +74,7 @@ class PolicyFlowDocument(FlowDocument):
     late: LateDocument
     held: dict[str, float]
     statuses: dict[str, int]
+    undone: list[UndoneDocument]
 
 
 class SimulateAnswer(Answer):

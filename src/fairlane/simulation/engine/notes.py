@@ -13,6 +13,7 @@ from fairlane.policy.policy import Policy
 from fairlane.service.reports.fairness import Bound, lags
 from fairlane.simulation.report import wait_of
 from fairlane.simulation.run import AttemptLine, Run, TaskLine
+from fairlane.simulation.world import Act
 from fairlane.store.base import Filter, Placed, Reading
 
 #: How many tasks are read at once.
@@ -31,6 +32,7 @@ class Notes:
         self._held: Counter[str] = Counter()
         self._lag: dict[str, int] = {}
         self._over: dict[str, int] = {}
+        self._undone: list[tuple[Instant, str, str]] = []
 
     def pass_time(self, now: Instant) -> None:
         """Nothing has changed since the last instant: whatever waited then has waited until now."""
@@ -53,6 +55,11 @@ class Notes:
         """An attempt of a task has begun: at the first, it is known since when it was ready."""
         if task.id not in self._ready_at and task.ready_since is not None:
             self._ready_at[task.id] = task.ready_since
+
+    def see_act(self, act: Act, refused: str) -> None:
+        """Somebody did something; `refused`: why it could not be done, or nothing."""
+        if refused:
+            self._undone.append((act.at, act.operation, refused))
 
     def see_shares(self, projects: Mapping[str, Project], policy: Policy) -> None:
         """How far each project is behind those with whom it shares."""
@@ -105,6 +112,7 @@ class Notes:
             bound=self._bound(projects, policy, made),
             overshoot=dict(sorted(self._over.items())),
             late=_late(tasks, self._last),
+            undone=tuple(self._undone),
             refused=refused,
         )
 

@@ -144,7 +144,7 @@ class Simulation:
         self._renew(now)
         self._change_shifts(now)
         for act in self._acts.take(now):
-            perform(self._context, act)
+            self._notes.see_act(act, perform(self._context, act))
             self._context.deeds.count += 1
         self._arrive(now)
         self._stop(now)

@@ -268,6 +268,14 @@ def test_people_pause_cancel_and_change_their_mind():
     assert run.held == {"paused": 29 * SECOND}
 
 
+def test_what_people_may_not_do_changes_nothing_and_is_told():
+    acts = [act(1, "cancel", ids=["nobody"]), act(2, "pause", scope="all")]
+    run = simulate(FixedWorld([arrival(0, {"id": "a"})], {}, TEN, people=acts), policy())
+    assert times(run) == [("a", 0, 10 * SECOND)]
+    assert [(at - BEGIN, do) for at, do, _ in run.undone] == [(SECOND, "cancel")]
+    assert "nobody" in run.undone[0][2]
+
+
 def test_people_change_the_policy():
     come = [arrival(0, *({"id": f"t{n}"} for n in range(4)))]
     people = [act(4, "policy_set", changes={"caps.all": 3})]

@@ -92,6 +92,16 @@ def test_one_policy_has_sentences_of_its_own():
     assert words.alone(report.policy_row(run())) == []
 
 
+def test_acts_that_were_refused_are_named_and_many_counted():
+    acts = tuple((minute(number), "retry", f"t{number} is done") for number in range(5))
+    assert words.alone(report.policy_row(run(undone=acts))) == [
+        "Refused: retry at 2027-01-14T00:00:00Z: t0 is done.",
+        "Refused: retry at 2027-01-14T00:01:00Z: t1 is done.",
+        "Refused: retry at 2027-01-14T00:02:00Z: t2 is done.",
+        "Refused: 2 more acts.",
+    ]
+
+
 def test_only_what_differs_is_told():
     quick = two_projects(policy="quick", tasks=two_projects().tasks[:3], refused=7)
     slow = two_projects(
