@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -11,10 +12,14 @@ import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
-from fairlane.model.errors import FairlaneError
+from fairlane.model.errors import FairlaneError, Refused
 from fairlane.simulation.apart import packed
 from fairlane.simulation.simulate import Order, answer_here, run_here
+
+#: So long may a simulation of a server compute: a caller that is cut off may never hang up.
+CPU_SECONDS = 3600
 
 
 def main() -> None:
@@ -24,6 +29,9 @@ def main() -> None:
     """
     wanted, tempfile.tempdir = sys.argv[1:]
     _be_killed_first()
+    if wanted == "answer":
+        signal.signal(signal.SIGXCPU, _give_up)
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, resource.RLIM_INFINITY))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal, for the process that asked
     order = Order(*json.loads(sys.stdin.buffer.readline()))
     threading.Thread(target=_end_with_input, daemon=True).start()
@@ -40,6 +48,11 @@ def _end_with_input() -> None:
         pass
     shutil.rmtree(str(tempfile.tempdir), ignore_errors=True)
     os._exit(1)
+
+
+def _give_up(*_: object) -> NoReturn:
+    hint = "Simulate fewer days or tasks, or fewer reports of attempts."
+    raise Refused(f"the simulation took more than {CPU_SECONDS} s of a processor", hint)
 
 
 def _be_killed_first() -> None:

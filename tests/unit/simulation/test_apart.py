@@ -6,13 +6,14 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from pathlib import Path
 
 import pytest
 
-from fairlane.model.errors import FairlaneError, Invalid, TryLater
+from fairlane.model.errors import FairlaneError, Invalid, Refused, TryLater
 from fairlane.policy.policy import Policy
 from fairlane.simulation import apart, report
 from fairlane.simulation.apart import Apart, packed, unpacked
@@ -104,6 +105,13 @@ def test_attempts_without_end_are_refused(monkeypatch):
     with pytest.raises(Invalid, match="more than 20 attempts") as refused:
         run_here(order)
     assert refused.value.hint == "Simulate fewer days or tasks, or let fewer attempts fail."
+
+
+def test_a_server_waits_for_no_simulation_for_ever(monkeypatch):
+    program = "from fairlane.simulation import child; child.CPU_SECONDS = 1; child.main()"
+    monkeypatch.setattr(apart, "_CHILD", (sys.executable, "-P", "-c", program))
+    with pytest.raises(Refused, match="the simulation took more than 1 s of a processor"):
+        Apart().answers(orders_of(balanced, LONG))
 
 
 def test_a_process_that_dies_is_named(monkeypatch):
