@@ -74,6 +74,7 @@ REFUSED: Mapping[str, tuple[str, str]] = {
     "source = 3": ("source: not a list of tables: 3", "Write [[source]] above each."),
     "work = []": ("work: not a table: []", "Write [work] above its keys."),
     "x = ": ("not TOML", "A workload is TOML"),
+    '{"trace": 1}': ("not TOML", "This looks like JSON or a trace"),
     "days = 1e99999999999999999999": ("not TOML: 1e99999999999999999999 has too many digits", ""),
     "days = 0x" + "f" * 5000: ("not TOML: a number has more than 64 bits", ""),
     "days = 1.00000000000000000001": ("not TOML: 1.00000000000000000001 has too many digits", ""),

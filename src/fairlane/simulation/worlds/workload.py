@@ -64,6 +64,8 @@ def read_text(data: bytes, origin: str) -> dict[str, object]:
         raise Invalid(f"{origin}: not UTF-8 text", "Save it as UTF-8.", CODE) from error
     except (ValueError, RecursionError) as error:
         hint = 'A workload is TOML: days = 5, begin = 2026-01-05T00:00:00Z, title = "A week".'
+        if data.lstrip().startswith(b'{"'):
+            hint = "This looks like JSON or a trace: a workload file is TOML."
         raise Invalid(f"{origin}: not TOML: {error}", hint, CODE) from error
 
 
