@@ -70,7 +70,7 @@ def shell(tmp_path):
     def type_in(command: str) -> str:
         if command.startswith("fairlane ") and not SHELL_SIGNS & set(command):
             plain = warm.run(shlex.split(command)[1:], environment, ROOT, seconds=LIMIT_SECONDS)
-            return shown((plain.stdout + plain.stderr).decode())
+            return shown((plain.stderr + plain.stdout).decode())  # a pipe is written to at the end
         done = subprocess.run(
             ["sh", "-c", f"{command} 2>&1"],
             cwd=ROOT,
