@@ -47,7 +47,7 @@ def test_time_asleep_is_no_work_time(world: World) -> None:
 
 @pytest.mark.parametrize("limit", ["timeout", "silence"])
 def test_who_works_too_long_is_stopped_though_it_slept(world: World, limit: str) -> None:
-    world.policy(f'attempt.{limit} = "600ms"\nretry.max_attempts = 1\n')
+    world.policy(f'attempt.{limit} = "4s"\nretry.max_attempts = 1\n')
     world.add(world.marking("a", 60))
     world.up()
     world.started("a")
