@@ -15,6 +15,7 @@ import pytest
 
 from fairlane.engine.decisions import compact
 from fairlane.engine.forget import forget_compacted
+from tests import warm
 from tests.daemon.world import World, until
 from tests.http.served import serving
 from tests.workspaces.yard import commit, git, make_repository
@@ -39,10 +40,9 @@ def said(
     world: World, *words: str, **env: str
 ) -> subprocess.CompletedProcess[str]:  # what a person sees
     chosen = {name: value for name, value in os.environ.items() if name not in ("PAGER", "COLUMNS")}
-    return subprocess.run(
-        [sys.executable, "-m", "fairlane", "--home", str(world.home), *words],
-        capture_output=True, text=True, check=False, env=chosen | env, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    done = warm.run(["--home", str(world.home), *words], chosen | env, Path.cwd())
+    out, err = (text.decode().replace("\r\n", "\n") for text in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(words, done.returncode, out, err)
 
 
 def error(world: World, *words: str) -> tuple[int, str]:
@@ -145,8 +145,7 @@ def test_git_applies_a_diff_from_a_pipe(world: World, repo: Path) -> None:
     commit(repo, "Lines of two kinds")
     world.add(task("t1", r"printf 'a\r\nB\r\n' > crlf; printf y > open; mv README 'read me'"))
     world.run()
-    words = [sys.executable, "-m", "fairlane", "--home", str(world.home), "diff", "t1"]
-    patch = subprocess.run(words, capture_output=True, check=True).stdout
+    patch = warm.run(["--home", str(world.home), "diff", "t1"], os.environ, Path.cwd()).stdout
     subprocess.run(["git", "-C", str(repo), "apply"], input=patch, check=True)
     assert (repo / "crlf").read_bytes() == b"a\r\nB\r\n"
     assert (repo / "open").read_bytes() == b"y"
@@ -193,8 +192,8 @@ def test_open(world: World, repo: Path, tmp_path: Path) -> None:
     lease = {"FAIRLANE_LEASE": "L1"}
     assert "not inside an attempt" in said(world, "open", "t1", "--shell", **lease).stderr
     assert said(world, "open", "plain").stdout == f"{world.home}/work/plain\n"
-    words = [sys.executable, "-m", "fairlane", "--json", "--url", "http://127.0.0.1:1"]
-    url = subprocess.run([*words, "open", "t1"], capture_output=True, text=True, check=False)
+    words = ["--json", "--url", "http://127.0.0.1:1", "open", "t1"]
+    url = warm.run(words, os.environ, Path.cwd())
     assert (url.returncode, json.loads(url.stdout)["error"]["code"]) == (1, "elsewhere")
     (folder / ".git").unlink()
     (folder / ".git").symlink_to(repo / ".git")
