@@ -8,15 +8,13 @@ from typing import Any
 
 from fairlane.executors.base import Gone
 from fairlane.testing.torture.history import Choice
-from fairlane.testing.torture.stage import Process, Strand
+from fairlane.testing.torture.stage import Strand
 from fairlane.testing.torture.world import WITH_DAEMON, World
 
 #: How many gates are passed, with no time between them, before that is a fault.
 GATES_MAX = 5_000
 #: The longest that a quiet world is watched, in steps, and how long nothing may change in it.
 QUIET_STEPS, QUIET_SECONDS = 1_500, 9 * 86_400.0
-#: Faults of the store that a choice `go` can name, and the end of a process inside a transaction.
-ORDERS = ("busy", "full", "unreachable", "inside")
 #: Rules under which everything can end: no limit, and agents that do not go on for ever.
 MILD = 'caps.all = 8\nattempt.timeout = "1h"\nshare.window = "1h"\n'
 
@@ -223,8 +221,3 @@ class Player:
 def _step(quiet_for: float) -> float:
     """How long to wait for the next change: longer where nothing has changed for long."""
     return min(86_400.0, max(1.0, quiet_for))
-
-
-def is_write(process: Process) -> bool:
-    """Whether a thread of this process is about to write."""
-    return any(strand.gate == "write" for strand in process.strands)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,7 @@ AGENTS = {
     "bob": {"argv": ["bob", "{prompt}"], "parser": "demo", "pool": "west"},
 }
 SOURCE = "queue.json"
-NO_SURPRISE = Promise(0, "no surprise", "Nothing fails for a reason that has no name.", len)
+NO_SURPRISE = Promise(0, "no surprise", "Nothing fails for a reason that has no name.")
 #: Errors that are no answer: something is wrong inside.
 _WRONG = ("internal", "corrupt", "store")
 
@@ -93,9 +93,9 @@ class World:
         context = StagedContext(
             self.homes[host], staged, self._settings[host], process.clock, actor
         )
-        script = partial(self._script, host)
-        machine = self.machines[host]
-        context.executors["process"] = StagedExecutor(machine, script, process, self._launched)
+        context.executors["process"] = StagedExecutor(
+            self.machines[host], self._script, process, self._launched
+        )
         self._contexts[process.name] = context
         return context
 
@@ -134,10 +134,10 @@ class World:
 
         return self._start(f"up-{host}", host, work)
 
-    def _start(self, name: str, host: str, work: object) -> Process | None:
+    def _start(self, name: str, host: str, work: Callable[[Process], None]) -> Process | None:
         if name in self.stage.processes:
             return None
-        return self.stage.start(name, host, work)  # type: ignore[arg-type]
+        return self.stage.start(name, host, work)
 
     def _answered(
         self, process: Process, actor: str, operation: str, arguments: dict[str, object]
@@ -156,9 +156,9 @@ class World:
 
         self._counted(perform)
 
-    def _counted(self, perform: object) -> None:
+    def _counted(self, perform: Callable[[], object]) -> None:
         try:
-            perform()  # type: ignore[operator]
+            perform()
             self.answers["ok"] += 1
         except FairlaneError as error:
             if error.error_code in _WRONG:
@@ -327,7 +327,7 @@ class World:
         if "This is a bug" in message:
             self.surprise(f"the daemon of {host} says: {message}")
 
-    def _script(self, host: str, orders: Orders) -> Script:
+    def _script(self, orders: Orders) -> Script:
         return script_of(self.seed, orders, tame=self.tame)
 
     def _shut(self) -> None:

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from fairlane.testing.torture.ports import Write
 
 KINDS: tuple[type[Any], ...] = (Project, Group, Pool, WorkerRow, Pause, History, PolicyText)
-#: What a row was before one write, None: it was not there; and what it is after it.
-TaskChange = tuple[Placed | None, Placed]
-AttemptChange = tuple["Attempt | None", "Attempt"]
 #: Four counters, micro-dollars, starts, completions.
 Amounts = list[int]
 

@@ -40,12 +40,10 @@ if TYPE_CHECKING:
     from fairlane.testing.torture.ports import Write
     from fairlane.testing.torture.promises.holders import Ground
 
-_AGREES = Promise(2, "the store agrees", "Every row of the store is as the model has it.", print)
-_REPLAYS = Promise(7, "replay", "Every decision, planned again, has the same bytes.", print)
-_BATCH = Promise(1, "batch", "No more start in one interval than `capacity.batch` says.", print)
-_BOUND = Promise(
-    5, "bound", "Shares of projects that are there differ by the bound at most.", print
-)
+_AGREES = Promise(2, "the store agrees", "Every row of the store is as the model has it.")
+_REPLAYS = Promise(7, "replay", "Every decision, planned again, has the same bytes.")
+_BATCH = Promise(1, "batch", "No more start in one interval than `capacity.batch` says.")
+_BOUND = Promise(5, "bound", "Shares of projects that are there differ by the bound at most.")
 #: What a task becomes when it is leased again or put back: no late success counts from then on.
 _FORGETS = ("leased", "retried", "added_again", "canceled")
 
@@ -237,7 +235,8 @@ class Checker:
         ]
         before = commit.leased_from.get(attempt.task)
         if before is None:
-            raise Broken(_BATCH, "a lease was given out, and its task was not leased", task.id)
+            text = "a lease was given out, and its task was not leased"
+            raise Broken(statuses.in_flight_agrees, text, task.id)
         self._check("ready", commit, before, commit.waited[attempt.task], attempt)
         if not attempt.direct:
             self._check("turn", commit, scene, attempt, before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from fairlane.model.instant import Instant
+from fairlane.model.instant import MINUTE, Instant
 from fairlane.model.project import Project
 from fairlane.model.task import Attempt, LaneKey, Task
 from fairlane.testing.torture.model import Model, facts
@@ -155,7 +155,7 @@ def owed(commit: Commit, scene: Scene, attempt: Attempt, name: str) -> int:
     row: Project = commit.model.projects[name]
     if "guarantee" not in order or not row.weight:
         return 1
-    begin = (scene.now - rules.window) // 60_000_000 * 60_000_000
+    begin = (scene.now - rules.window) // MINUTE * MINUTE
     sums = commit.model.booked(f"project:{name}", begin)
     if rules.guarantee_counts == "completions":
         return 0 if sums[6] < rules.guarantee else 1
@@ -174,7 +174,6 @@ class Shares:
         self._owed: dict[str, int] = {}  # starts that the share did not decide
         self._weights: dict[str, int] = {}
         self._least: dict[str, int] = {}  # weight that a project ever had
-        self.checked = 0
 
     def use(self, before: Attempt | None, attempt: Attempt) -> None:
         """An attempt costs so much; what is told after its end is owed to nobody's turn."""
@@ -221,7 +220,6 @@ class Shares:
             self._met[pair] = (abs(gap), self._owed_of(pair))
             return
         first, owed_then = self._met[pair]
-        self.checked += 1
         bound = first + self._bound(pair) + self._owed_of(pair) - owed_then
         if abs(gap) > bound + 2:  # every quotient is rounded down
             yield Problem(
