@@ -28,7 +28,6 @@ ACTS = ("pause", "resume", "cancel", "retry", "edit", "project_set", "group_set"
 _OUTAGES = tuple(
     map(str, (Outcome.THROTTLED, Outcome.FAILED, Outcome.LAUNCH_FAILED, Outcome.ENVIRONMENT))
 )
-_WORKER = ("name", "slots", "labels", "from", "until", "hours", "sudden", "crashes", "back_after")
 
 
 def limits(calendar: Calendar, table: object, where: str) -> Limits:
