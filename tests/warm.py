@@ -23,14 +23,17 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NoReturn
+from types import ModuleType, SimpleNamespace
+from typing import IO, Any, NoReturn
+from unittest import mock
 
 ROOT = Path(__file__).parents[1]
 #: Where a command's modules are: most are imported when it comes to them.
 PACKAGES = ("fairlane.cli", "fairlane.app", "fairlane.service", "fairlane.store", "fairlane.daemon")
 #: Where to answer, what is asked, and the three that every process has.
 STREAMS = 5
+#: More than a command has open when it forks a daemon.
+OPEN_FILES = 64
 
 
 class Ended(subprocess.CompletedProcess[bytes]):
@@ -38,13 +41,16 @@ class Ended(subprocess.CompletedProcess[bytes]):
 
 
 def run(words: Sequence[str], env: Mapping[str, str], cwd: Path, given: bytes = b"",
-        seconds: float | None = None) -> Ended:  # fmt: skip
-    """One command line of `fairlane`, in a process of its own."""
+        seconds: float | None = None, *, daemon: bool = False) -> Ended:  # fmt: skip
+    """One command line of `fairlane`, in a process of its own.
+
+    `daemon`: the one that `up --detach` starts is forked too. Its environment shows nothing then.
+    """
     mask = os.umask(0)
     os.umask(mask)
     request = {
         "words": list(words), "env": dict(env), "cwd": str(cwd), "mask": mask,
-        "files": resource.getrlimit(resource.RLIMIT_NOFILE),
+        "files": resource.getrlimit(resource.RLIMIT_NOFILE), "daemon": daemon,
     }  # fmt: skip
     with ExitStack() as stack:
         texts = (json.dumps(request).encode("utf-8", "surrogateescape"), given, b"", b"")
@@ -152,7 +158,57 @@ def become(request: dict[str, Any], standard: list[int]) -> NoReturn:
     os.umask(request["mask"])
     resource.setrlimit(resource.RLIMIT_NOFILE, tuple(request["files"]))
     sys.argv = ["fairlane", *request["words"]]
+    if request["daemon"]:
+        stand_in = SimpleNamespace(Popen=ForkedDaemon, DEVNULL=subprocess.DEVNULL)
+        mock.patch("fairlane.cli.work.daemon.subprocess", stand_in).start()
     main()
+
+
+class ForkedDaemon:
+    """Stands for `subprocess.Popen` in `up --detach`: the daemon is forked from it."""
+
+    def __init__(self, words: Sequence[str], *, stdin: int, stdout: IO[bytes], stderr: IO[bytes],
+                 start_new_session: bool) -> None:  # fmt: skip
+        assert words[1:3] == ["-m", "fairlane"]
+        assert (stdin, stdout, start_new_session) == (subprocess.DEVNULL, stderr, True)
+        self.returncode: int | None = None
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.setsid()
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(stdout.fileno(), 1)
+            os.dup2(stdout.fileno(), 2)
+            os.closerange(3, OPEN_FILES)
+            become_daemon(words[3:])
+
+    def poll(self) -> int | None:
+        """Its exit code once it has ended."""
+        return self.wait(os.WNOHANG)
+
+    def wait(self, how: int = 0) -> int | None:
+        """Its exit code when it has ended."""
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, how)
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
+
+    def terminate(self) -> None:
+        """End it."""
+        os.kill(self.pid, signal.SIGTERM)
+
+
+def become_daemon(words: Sequence[str]) -> NoReturn:
+    """Be the daemon: the command that forked it goes on in its parent alone."""
+    from fairlane.cli.main import main
+
+    sys.argv = ["fairlane", *words]
+    code: object = 1
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code
+    finally:
+        os._exit(code if isinstance(code, int) else 1)
 
 
 if __name__ == "__main__":

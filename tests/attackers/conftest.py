@@ -1,7 +1,16 @@
-"""A world a test, as for daemons."""
+"""A world a test, as for daemons; but a daemon has an environment that an agent can look into."""
 
 from __future__ import annotations
 
-from tests.daemon.conftest import world
+import pytest
 
-__all__ = ["world"]
+from tests.daemon.conftest import world as of_daemons
+from tests.daemon.world import World
+
+plain = of_daemons
+
+
+@pytest.fixture
+def world(plain: World) -> World:
+    plain.warm = False
+    return plain
