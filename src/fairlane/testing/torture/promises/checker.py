@@ -96,6 +96,8 @@ class Checker:
             elif write.what == "book":
                 commit.bookings += write.values
         self._end(commit)
+        if any(write.what == "compact" for write in writes):  # seldom, and it touches everything
+            self.full()
 
     def launched(self, process: str, orders: Orders) -> None:
         """A process is about to launch this."""
