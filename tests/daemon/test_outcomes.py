@@ -162,7 +162,7 @@ def test_children_and_artifacts_from_plan_to_code(world: World) -> None:
 
 
 def test_an_idle_daemon_wakes_for_the_half_open_try(world: World) -> None:
-    world.policy('breaker.launch_failures = 1\nbreaker.half_open_after = "1s"\n')
+    world.policy('breaker.launch_failures = 1\nbreaker.half_open_after = "4s"\n')
     program = world.home / "program"
     world.add({"id": "a", "command": [str(program)]})
     world.up()
