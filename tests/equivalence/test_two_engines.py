@@ -115,6 +115,21 @@ def test_they_agree_when_a_worker_vanishes_whose_leases_nobody_looked_at():
     same(world, Policy.preset("balanced"), 4)
 
 
+@pytest.mark.parametrize("heads", [["b"], ["b", "c", "d"]])
+def test_they_agree_when_the_heads_of_lanes_move_to_others_and_no_rank_tells_them_apart(heads):
+    """Depth-first ranks by score and age alone: the lane that a task left ranks as its new one."""
+    world = FixedWorld(
+        [arrival(0, *({"id": name} for name in "abcde"))],
+        {},
+        Fate(10 * MINUTE),
+        people=[
+            Act(BEGIN + at * MINUTE, "edit", {"ids": heads, "changes": {"priority": at}})
+            for at in (1, 2)
+        ],
+    )
+    same(world, Policy.preset("depth-first", {"caps.all": 1}), 1)
+
+
 def test_the_view_is_what_a_look_at_the_store_would_give(monkeypatch):
     looks: list[Instant] = []
 

@@ -45,6 +45,10 @@ class KeptLane(LaneCursor):
         self.changes_at = order.changes_at(self.head)
         self.item = (*self.rank, self)
 
+    def __lt__(self, other: KeptLane) -> bool:
+        """Among equal ranks: a task that moved heads two lanes until its old one has followed."""
+        return str(self.key) < str(other.key)
+
 
 class Proposed(NamedTuple):
     """A pick; whether it was carried out shows in the next snapshot."""
