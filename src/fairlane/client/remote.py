@@ -14,15 +14,13 @@ from fairlane.clock import SYSTEM
 from fairlane.model.errors import FairlaneError, TryLater
 from fairlane.model.instant import SECOND, parse_duration
 from fairlane.service.operations.call import duration
-from fairlane.service.operations.table import PAGE_MAX, WAIT_MAX
+from fairlane.service.operations.table import OPERATIONS, PAGE_MAX, WAIT_MAX
 
 if TYPE_CHECKING:
     from fairlane.model.documents import tasks
 
 #: How long a stream that broke is asked for again, and how often.
 AGAIN_SECONDS, PAUSE_SECONDS = 60.0, 0.5
-#: Operations whose answer takes long, with how long it is waited for.
-_LASTS = {"simulate": 3600.0}
 #: How often to poll a growing log.
 POLL_SECONDS = 0.3
 
@@ -50,7 +48,7 @@ class Remote:
             return self._list(arguments)
         if name == "lease" and arguments.get("wait"):
             return self._lease(arguments)
-        return self._one(name, arguments, _LASTS.get(name, 0.0))
+        return self._one(name, arguments, OPERATIONS[name].lasts)
 
     def events(self, after: int, task: str | None = None) -> Iterator[tasks.FollowedEvent]:
         """Every event after a number, then new ones; reconnects when a stream breaks."""

@@ -26,8 +26,6 @@ PREFIX = "/api/v1"
 ARGUMENTS_MAX = 100
 #: `Retry-After` of what is deferred, in seconds.
 DEFERRED_SECONDS = 30
-#: Operations that end when the caller hangs up.
-LASTING = ("simulate",)
 #: Methods whose arguments are in the query.
 _ASKING = ("GET", "HEAD")
 
@@ -144,9 +142,8 @@ class Asked:
             return None
         arguments = await self._arguments(call, query)
         asked = ask_as(self._queue, name, arguments, call.scope)
-        document = await (
-            unless_gone(asked, call.receive) if name in LASTING or "wait" in arguments else asked
-        )
+        lasting = self._operation.lasts or "wait" in arguments
+        document = await (unless_gone(asked, call.receive) if lasting else asked)
         if document.get("deferred"):
             wait = str(DEFERRED_SECONDS).encode()
             return answer(document, 429, [(b"retry-after", wait)])

@@ -62,6 +62,8 @@ class Operation(NamedTuple):
     #: Where several are named in the body; `path` then names one, as the only one of `ids`.
     many: str | None = None
     example: Mapping[str, object] = MappingProxyType({})
+    #: How many seconds its answer may take; it ends when the caller hangs up. 0: answers at once.
+    lasts: float = 0.0
 
     @property
     def tool_name(self) -> str:
@@ -282,7 +284,7 @@ _LOOK = (
               ("workload",), "Simulate", page=True, reads=True,
               example={"workload": {"days": 1, "work": {"default": {"duration": "10m"}},
                                     "source": [{"every": "1h"}]},
-                       "policies": ["balanced", "fair-share"]}),
+                       "policies": ["balanced", "fair-share"]}, lasts=3600.0),
 )  # fmt: skip
 _PULL = (
     Operation("lease", "service.pull:lease", "POST", "/leases",
