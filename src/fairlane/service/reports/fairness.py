@@ -47,33 +47,33 @@ class Gap(NamedTuple):
 
 
 def behind(project: Project, projects: Mapping[str, Project], policy: Policy) -> Gap | None:
-    """How far a project is behind; None where nobody shares with it now.
-
-    Clocks stop while a project is not present, so only time present together counts.
-    """
-    if policy.share.mode != "virtual-time" or not project.weight or not project.present:
+    """How far a project is behind; None where nobody shares with it now."""
+    sharing = _sharing(projects, policy)
+    own = sharing.pop(project.name, None)
+    if own is None or not sharing:
         return None
-    others = [
-        other
-        for other in projects.values()
-        if other.present and other.weight and other.name != project.name and other.clock is not None
-    ]
-    if not others or project.clock is None:
-        return None
-    ahead = max(others, key=lambda other: (other.clock or 0, other.name))
-    return Gap(max(0, (ahead.clock or 0) - project.clock) // CLOCK_SCALE, ahead)
+    ahead = max(sharing, key=lambda name: (sharing[name], name))
+    return Gap(max(0, sharing[ahead] - own) // CLOCK_SCALE, projects[ahead])
 
 
 def lags(projects: Mapping[str, Project], policy: Policy) -> dict[str, int]:
-    """How far each project is behind, as `behind` says it of one; without those that nobody is."""
-    if policy.share.mode != "virtual-time":
-        return {}
-    sharing = {
-        name: project.clock
-        for name, project in projects.items()
-        if project.present and project.weight and project.clock is not None
-    }
+    """How far each project is behind, as `behind` says it of one; empty where nobody shares."""
+    sharing = _sharing(projects, policy)
     if len(sharing) < 2:
         return {}
     ahead = max(sharing.values())
     return {name: (ahead - clock) // CLOCK_SCALE for name, clock in sharing.items()}
+
+
+def _sharing(projects: Mapping[str, Project], policy: Policy) -> dict[str, int]:
+    """The clocks of the projects that share now.
+
+    Clocks stop while a project is not present, so only time present together counts.
+    """
+    if policy.share.mode != "virtual-time":
+        return {}
+    return {
+        name: project.clock
+        for name, project in projects.items()
+        if project.present and project.weight and project.clock is not None
+    }
