@@ -17,6 +17,10 @@ from fairlane.simulation.provider import Limits
 
 #: The worker of a world that names none; it has as many slots as the policy allows.
 WORKER = "local"
+#: Longest simulation, in days.
+DAYS_MAX = 3660
+#: Most attempts of one simulation, which keeps all of them; and of one trace.
+ATTEMPTS_MAX = 4_000_000
 
 
 class Arrival(NamedTuple):

@@ -16,10 +16,8 @@ from fairlane.model.task import Attempt, Outcome, Task
 from fairlane.policy.policy import Policy
 from fairlane.simulation.course import Course, course_of, course_under_way, use
 from fairlane.simulation.provider import Provider
-from fairlane.simulation.world import World
+from fairlane.simulation.world import ATTEMPTS_MAX, World
 
-#: Most attempts that begin in one simulation: it keeps all of them, and a trace has no more.
-ATTEMPTS_MAX = 4_000_000
 #: What a daemon says of an attempt whose runner it does not find.
 GONE = Ending(Happening.LOST, Report(detail="its runner is gone"))
 

@@ -40,9 +40,14 @@ class Notes:
             self._held[code] += count * (now - self._last)
         self._last = now
 
-    def see_waits(self, codes: Mapping[str, int]) -> None:
-        """How many tasks wait from now on, by what they wait for."""
+    def see_waits(self, codes: Mapping[str, int], stranded: int) -> None:
+        """How many tasks wait from now on, by what they wait for.
+
+        `stranded`: those that could start, but only on a worker that is gone, or on none.
+        """
         self._codes = codes
+        if stranded:
+            self._codes = {**codes, "no_worker": codes.get("no_worker", 0) + stranded}
 
     def see_slots(self, slots: int) -> None:
         """How many attempts may run from now on."""

@@ -20,6 +20,7 @@ from fairlane.model.event import Happening
 from fairlane.model.instant import DAY, Instant
 from fairlane.model.project import Project
 from fairlane.model.task import Attempt, Status, Task
+from fairlane.planner.warm import decided
 from fairlane.policy.policy import Policy
 from fairlane.service import tasks
 from fairlane.settings import Settings
@@ -29,11 +30,9 @@ from fairlane.simulation.engine.notes import Notes
 from fairlane.simulation.engine.steady import SteadyContext
 from fairlane.simulation.engine.upcoming import Upcoming
 from fairlane.simulation.run import Run
-from fairlane.simulation.world import WORKER, Arrival, Shift, World, perform
+from fairlane.simulation.world import DAYS_MAX, WORKER, Arrival, Shift, World, perform
 from fairlane.store.memory.store import MemoryStore
 
-#: How long a simulation lasts at most where nothing says when it ends.
-DAYS_MAX = 3660
 #: Workers that come and go while nothing else happens: for so long something may still start.
 IN_VAIN = 31 * DAY
 
@@ -258,21 +257,11 @@ class Simulation:
         self._notes.see_shares(projects, policy)
         planned = plans[0] if len(plans) == 1 else self._preview()
         self._notes.see_usage(planned.snapshot.usage, projects, policy)
-        codes = _codes(planned)
-        if len(plans) != 1 and planned.plan.picks:  # on a worker that is gone, or on none
-            codes["no_worker"] = codes.get("no_worker", 0) + len(planned.plan.picks)
-        self._notes.see_waits(codes)
+        stranded = 0 if len(plans) == 1 else len(planned.plan.picks)
+        self._notes.see_waits(decided(planned.plan).held, stranded)
 
     def _preview(self) -> PlannedRound:
         """The plan for all workers together: each alone holds what another one could start."""
         with self._context.store.read() as reading:
             now, policy = self._clock.now(), self._context.policy()
             return look_and_plan(self._context, reading, policy, now, facts=Facts())
-
-
-def _codes(planned: PlannedRound) -> dict[str, int]:
-    """How many tasks wait, by what holds them first."""
-    codes: dict[str, int] = {}
-    for row in planned.plan.holds:
-        codes[row.hold.code] = codes.get(row.hold.code, 0) + row.count
-    return codes

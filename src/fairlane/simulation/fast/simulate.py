@@ -132,7 +132,5 @@ class FastSimulation(Simulation):
         one = seen[0] if len(seen) == 1 else crew.see_all()
         if one.snapshot.usage:
             self._notes.see_usage(one.snapshot.usage, memory.table(Project), policy)
-        codes = dict(one.decided.held)
-        if len(seen) != 1 and one.decided.plan.picks:
-            codes["no_worker"] = codes.get("no_worker", 0) + len(one.decided.plan.picks)
-        self._notes.see_waits(codes)
+        stranded = 0 if len(seen) == 1 else len(one.decided.plan.picks)
+        self._notes.see_waits(one.decided.held, stranded)

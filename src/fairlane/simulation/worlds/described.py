@@ -10,7 +10,7 @@ from operator import attrgetter
 from fairlane.engine.context import Context
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import DAY, Instant, Micros
-from fairlane.model.record import changed, dataclass
+from fairlane.model.record import dataclass
 from fairlane.model.task import Task
 from fairlane.simulation.provider import Limits
 from fairlane.simulation.world import Act, Arrival, Fate, Shift
@@ -84,10 +84,6 @@ class Workload:
     def end(self) -> Instant | None:
         """When it ends; None: when nothing more happens."""
         return None if self.days is None else self.begin + self.days * DAY
-
-    def lasting(self, days: int) -> Workload:
-        """The same for another number of days."""
-        return checked(changed(self, days=days))
 
     @property
     def limits(self) -> Mapping[str, Limits]:

@@ -19,7 +19,7 @@ from fairlane.model.instant import SECOND, Micros
 from fairlane.model.task import Outcome, Task, agent_of
 from fairlane.model.values import Reader, Values
 from fairlane.policy.schema import COUNTERS
-from fairlane.simulation.world import Act, Arrival, Fate, Shift
+from fairlane.simulation.world import ATTEMPTS_MAX, DAYS_MAX, Act, Arrival, Fate, Shift
 from fairlane.simulation.worlds.file import ground as file_ground
 from fairlane.simulation.worlds.file import house
 from fairlane.simulation.worlds.file.added import TASK
@@ -30,14 +30,13 @@ from fairlane.simulation.worlds.ground import TASKS_MAX, Ground, too_many
 from fairlane.simulation.worlds.profile import LASTS_MAX
 from fairlane.simulation.worlds.recorded import Recorded, Try
 from fairlane.simulation.worlds.samples import DRAWN, Place
-from fairlane.simulation.worlds.workload import DAYS_MAX
 
 #: What the first line says of the format.
 VERSION = 1
 #: A trace has a line for each attempt; beyond this size it is refused.
 FILE_BYTES_MAX = 512_000_000
-#: Longest line, and most attempts.
-LINE_MAX, ATTEMPTS_MAX = 1_000_000, 4 * TASKS_MAX
+#: Longest line.
+LINE_MAX = 1_000_000
 #: The fields of a task in a trace.
 FIELDS = frozenset({*TASK, "id", "needs", "parent", "not_before"})
 CODE = "invalid_trace"

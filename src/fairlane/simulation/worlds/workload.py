@@ -14,6 +14,7 @@ from fairlane.model import values
 from fairlane.model.errors import FairlaneError, Invalid
 from fairlane.model.instant import Instant, parse_instant
 from fairlane.model.values import Values
+from fairlane.simulation.world import DAYS_MAX
 from fairlane.simulation.worlds.described import Workload, checked
 from fairlane.simulation.worlds.file import ground as file_ground
 from fairlane.simulation.worlds.file import house
@@ -26,7 +27,6 @@ from fairlane.simulation.worlds.sources import Source
 
 #: A workload is a few pages; lists of recorded values make it longer.
 FILE_BYTES_MAX = 4_000_000
-DAYS_MAX = 3660
 #: The begin of a workload that does not say: a Monday.
 BEGIN: Instant = parse_instant("2026-01-05T00:00:00Z")
 CODE = "invalid_workload"
