@@ -51,6 +51,7 @@ def run(words: Sequence[str], env: Mapping[str, str], cwd: Path, given: bytes = 
     request = {
         "words": list(words), "env": dict(env), "cwd": str(cwd), "mask": mask,
         "files": resource.getrlimit(resource.RLIMIT_NOFILE), "daemon": daemon,
+        "stays": signal.getsignal(signal.SIGHUP) == signal.SIG_IGN,  # as under `nohup`
     }  # fmt: skip
     with ExitStack() as stack:
         texts = (json.dumps(request).encode("utf-8", "surrogateescape"), given, b"", b"")
@@ -157,6 +158,7 @@ def become(request: dict[str, Any], standard: list[int]) -> NoReturn:
     os.chdir(request["cwd"])
     os.umask(request["mask"])
     resource.setrlimit(resource.RLIMIT_NOFILE, tuple(request["files"]))
+    signal.signal(signal.SIGHUP, signal.SIG_IGN if request["stays"] else signal.SIG_DFL)
     sys.argv = ["fairlane", *request["words"]]
     if request["daemon"]:
         stand_in = SimpleNamespace(Popen=ForkedDaemon, DEVNULL=subprocess.DEVNULL)
