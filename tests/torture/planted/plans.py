@@ -98,12 +98,9 @@ BUGS: list[Bug] = [
     ),
     bug(
         "batch by the round",
-        "The batch is counted anew in each round, and not in each interval.",
+        "As many start in each round as the batch allows in a whole interval.",
         "batch",
-        line(
-            round._count_batch,
-            ("since is None or now >= since + policy.cycle.interval", "True"),
-        ),
+        line(Round._batch, ("max(0, batch - self.snapshot.batch_started)", "batch")),
     ),
     bug(
         "labels of a worker",
