@@ -20,7 +20,7 @@ def office(tmp_path: Path) -> Context:
     return Context(tmp_path, MemoryStore(), Settings(), FixedClock(1000 * SECOND), "ann")
 
 
-def events(office: Context, kind: str) -> list[object]:
+def events(office: Context, kind: str) -> list[dict[str, object]]:
     with office.store.read() as reading:
         return [dict(event.data) for event in reading.events() if event.kind == kind]
 

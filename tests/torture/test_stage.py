@@ -82,7 +82,8 @@ def test_an_error_in_a_pool_is_seen(stage: Stage):
 
 
 def test_a_wait_ends_with_time_or_with_what_it_waits_for(stage: Stage):
-    waker, ended = Waker(), []
+    waker = Waker()
+    ended: list[object] = []
 
     def work(process: Process) -> None:
         ended.extend(process.clock.wait(5.0, waker) for _ in range(2))

@@ -94,14 +94,15 @@ def _progress(dice: Dice, way: str, seconds: float) -> list[tuple[float, str]]:
 def _result(dice: Dice, way: str) -> str:
     """Its last words."""
     used = _used(dice, dice.one(TOKENS))
-    says = {
+    ways: dict[str, dict[str, object]] = {
         "fails": {"outcome": "failed", "detail": "it is red"},
         "throttled": {"outcome": "throttled", "retry_after": dice.one((0, 1, 20, 400, -5, 10**12))},
         "window": {"outcome": "throttled", "resets_at": 1_800_000_000 + dice.below(90_000)},
         "environment": {"outcome": "environment", "detail": "no room"},
         "login": {"outcome": "environment", "pause": "not logged in"},
         "garbage": {"outcome": dice.one(("succeeded", "lost", "canceled", "", "asked"))},
-    }.get(way, {"outcome": "succeeded", "text": "It is done."})
+    }
+    says = ways.get(way, {"outcome": "succeeded", "text": "It is done."})
     if way in ("silent", "gone", "hangs"):
         return ""
     line = _line({"type": "result", **says, **used})

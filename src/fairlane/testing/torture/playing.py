@@ -45,6 +45,7 @@ class Played:
     seconds: float = 0.0  # of virtual time
     checked: Counter[str] = field(default_factory=Counter)  # promise -> how often
     answers: Counter[str] = field(default_factory=Counter)  # to people and programs
+    replayed: int = 0  # decisions
     said: tuple[str, ...] = ()  # the last words of daemons
     digest: str = ""  # of all choices and of the whole log: the same seed gives the same
 
@@ -94,7 +95,7 @@ def _played(
             return Played(
                 history.with_choices(tuple(made)), _broken(world), player.events, player.crashes,
                 world.stage.clock.elapsed, world.checker.counts, world.answers,
-                tuple(world.said[-20:]), _digest(world, made),
+                world.checker.replayed, tuple(world.said[-20:]), _digest(world, made),
             )  # fmt: skip
         finally:
             world.close()

@@ -101,17 +101,13 @@ class StagedStore:
 
     def __init__(self, inner: Store, process: Process, committed: Committed) -> None:
         self._inner, self._process, self._committed = inner, process, committed
+        self.shared = False  # whether a shared commit is open
         self._shared: list[Write] | None = None  # writes of a shared commit
 
     @property
     def path(self) -> Path | None:
         """Of the file, where it is one."""
         return self._inner.path
-
-    @property
-    def shared(self) -> bool:
-        """Whether a shared commit is open."""
-        return self._inner.shared
 
     @contextmanager
     def read(self) -> Iterator[Reading]:
@@ -129,7 +125,7 @@ class StagedStore:
         with _inside():
             with self._inner.write() as tx:
                 recorder = Recorder(tx)
-                yield recorder  # type: ignore[misc]
+                yield recorder
                 if order == "inside":
                     self._process.dead = True
                     raise Killed
@@ -148,10 +144,11 @@ class StagedStore:
             self._shared = []
             try:
                 with self._inner.sharing():
+                    self.shared = self._inner.shared
                     yield
                 self._committed(self._process, self._shared)
             finally:
-                self._shared = None
+                self._shared, self.shared = None, False
         self._process.gate("written")
 
     def stamp(self) -> int:

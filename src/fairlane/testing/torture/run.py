@@ -34,6 +34,7 @@ class Report:
     crashes: int = 0
     virtual_seconds: float = 0.0
     seconds: float = 0.0
+    replayed: int = 0  # decisions
     checked: Counter[str] = field(default_factory=Counter)
     answers: Counter[str] = field(default_factory=Counter)
     failed: Played | None = None
@@ -50,6 +51,7 @@ class Report:
         self.events += played.events
         self.crashes += played.crashes
         self.virtual_seconds += played.seconds
+        self.replayed += played.replayed
         self.checked.update(played.checked)
         self.answers.update(played.answers)
         if played.broken is not None and self.failed is None:
@@ -68,6 +70,7 @@ class Report:
         """All of it, for people."""
         yield f"store {self.store}, seeds {self.seed} to {self.seed + self.histories - 1}"
         yield self.line()
+        yield f"{self.replayed:,} decisions replayed; promises, and how often each was checked:"
         for name, count in sorted(self.checked.items()):
             yield f"  {count:>12,}  {name}"
         if self.failed is None:
@@ -91,6 +94,7 @@ class Task:
     store: str
     make: Make | None = None
     rates: Rates | None = None
+    seconds: float | None = None  # it ends early then
 
 
 def torture(
@@ -154,12 +158,19 @@ class _Source:
             length = min(length, self.events - self._asked)
         self._given += 1
         self._asked += length
-        return Task(seed, length, self.store, self.make, self.rates)
+        left = None
+        if self.seconds is not None:
+            left = self.began + self.seconds - SYSTEM.monotonic()
+        return Task(seed, length, self.store, self.make, self.rates, left)
 
 
 def perform(task: Task) -> Played:
     """Make one history; in a process of its own it travels there and back."""
-    return play(task.seed, task.events, store=task.store, make=task.make, rates=task.rates)
+    end = float("inf") if task.seconds is None else SYSTEM.monotonic() + task.seconds
+    return play(
+        task.seed, task.events, store=task.store, make=task.make, rates=task.rates,
+        over=lambda: SYSTEM.monotonic() >= end,
+    )  # fmt: skip
 
 
 def _histories(report: Report, jobs: int, source: _Source) -> Iterator[Played]:
