@@ -163,24 +163,33 @@ def show(context: Context, number: int) -> DecisionAnswer:
         raise Refused(message, hint, "damaged_record") from error
 
 
-def replay(
-    context: Context, number: int | None = None, planner: str = "lanes", after: int = 0
-) -> ReplayedAnswer:
-    """Plan again from the record, of one or of all after one; every difference is named."""
+def replay(context: Context, number: int | None = None, planner: str = "lanes") -> ReplayedAnswer:
+    """Plan again from the record, of one or of all; every difference is named."""
+    if number is None:
+        return replay_after(context, 0, planner)
+    with context.store.read() as reading:
+        return _replay(reading, iter([_one(reading, number)]), planner)
+
+
+def replay_after(context: Context, number: int, planner: str = "lanes") -> ReplayedAnswer:
+    """The same of all decisions after one."""
+    with context.store.read() as reading:
+        return _replay(reading, _all(reading, number), planner)
+
+
+def _replay(reading: Reading, wanted: Iterator[Decision], planner: str) -> ReplayedAnswer:
     different: list[DifferenceDocument] = []
     count = 0
-    with context.store.read() as reading:
-        wanted = _all(reading, after) if number is None else iter([_one(reading, number)])
-        bases: dict[int, dict[LaneKey, Lane]] = {}
-        policies: dict[str, Policy] = {}
-        for decision in wanted:
-            count += 1
-            try:
-                difference = _replayed(reading, decision, planner, bases, policies)
-            except _DAMAGE as error:
-                difference = [f"its record is damaged: {_fault(error)}"]
-            if difference:
-                different.append({"decision": decision.number, "differences": difference})
+    bases: dict[int, dict[LaneKey, Lane]] = {}
+    policies: dict[str, Policy] = {}
+    for decision in wanted:
+        count += 1
+        try:
+            difference = _replayed(reading, decision, planner, bases, policies)
+        except _DAMAGE as error:
+            difference = [f"its record is damaged: {_fault(error)}"]
+        if difference:
+            different.append({"decision": decision.number, "differences": difference})
     return {"schema": SCHEMA, "replayed": count, "different": different}
 
 

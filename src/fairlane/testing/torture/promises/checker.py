@@ -267,7 +267,7 @@ class Checker:
     def _replay(self, context: Context, everything: bool) -> None:
         after = 0 if everything else self._last_replayed
         for planner in ("lanes", "reference") if everything else ("lanes",):
-            answer = decisions.replay(context, planner=planner, after=after)
+            answer = decisions.replay_after(context, after, planner)
             self.replayed += answer["replayed"]
             self._tell(
                 _REPLAYS,
