@@ -25,6 +25,7 @@ EXCEPTIONS = {
     "src/fairlane/runtime/lock.py": "the daemon names itself in daemon.json",
     "src/fairlane/service/home/doctor.py": "names the daemon that holds the lock",
     "src/fairlane/service/home/old_home.py": "names the daemon of the version before",
+    "src/fairlane/simulation/child.py": "a simulation ends first where memory runs out",
     "src/fairlane/store/sqlite/lock.py": "names the process that holds the write lock",
     "src/fairlane/workspaces/git.py": "ends a git that takes too long, with its programs",
     "src/fairlane/workspaces/upload.py": "what bwrap shows to the git that reads a clone",
