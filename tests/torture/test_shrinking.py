@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from fairlane.testing.torture import History, shrinking
+from fairlane.testing.torture import History, Report, shrinking
 from fairlane.testing.torture.playing import Break, Played
+from fairlane.testing.torture.stores import Open, memory
 
 ADD = (
     "ask", "ann-1", "c", "add",
@@ -68,3 +71,24 @@ def test_what_is_printed_is_the_same_history():
     made = names["test_seed_3"]
     assert callable(made)
     assert made() == history
+
+
+MADE: list[Path] = []
+
+
+def noted(folder: Path) -> Open:
+    """A store of somebody else."""
+    MADE.append(folder)
+    return memory(folder)
+
+
+def test_what_is_printed_makes_the_store_that_was_tortured():
+    failed = Played(History(3, (("up", "a"),)), Break("found", "it broke"))
+    *_, text = Report("memory", 3, failed=failed, make=noted).lines()
+    names: dict[str, object] = {}
+    exec(text, names)
+    test = names["test_seed_3"]
+    assert callable(test)
+    before = len(MADE)
+    test()
+    assert len(MADE) == before + 1

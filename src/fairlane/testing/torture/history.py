@@ -43,12 +43,18 @@ class History:
         """The same with others."""
         return replace(self, choices=choices)
 
-    def as_test(self, sentence: str = "", name: str = "found") -> str:
-        """A Python test that can be pasted; it passes when what was found is mended."""
+    def as_test(self, sentence: str = "", name: str = "found", make: object = None) -> str:
+        """A Python test that can be pasted; it passes when what was found is mended.
+
+        `make`: the function by which the store was made, where it is none of those by name.
+        """
+        maker = getattr(make, "__name__", "make")
+        imported = f"from {getattr(make, '__module__', '')} import {maker}\n" if make else ""
+        replayed = f"replay(history, make={maker})" if make else "replay(history)"
         choices = pformat(list(self.choices), width=96, compact=True, sort_dicts=False)
         indented = choices.replace("\n", "\n        ")
         return (
-            "from fairlane.testing.torture import History, replay\n\n\n"
+            f"from fairlane.testing.torture import History, replay\n{imported}\n\n"
             f"def test_{name}():\n"
             f'    """{sentence.replace(chr(92), "/").replace(chr(34), chr(39))}"""\n'
             f"    history = History(\n"
@@ -56,5 +62,5 @@ class History:
             f"        store={self.store!r},\n"
             f"        choices=tuple(\n        {indented}\n        ),\n"
             f"    )\n"
-            f"    assert replay(history).broken is None\n"
+            f"    assert {replayed}.broken is None\n"
         )

@@ -39,6 +39,7 @@ class Report:
     answers: Counter[str] = field(default_factory=Counter)
     failed: Played | None = None
     shortest: History | None = None
+    make: Make | None = None  # of a store that has no name here
 
     @property
     def broken(self) -> str | None:
@@ -82,7 +83,7 @@ class Report:
         shortest = self.shortest or history
         yield f"{len(history.choices)} choices, shrunk to {len(shortest.choices)}:"
         yield ""
-        yield shortest.as_test(self.broken or "", f"seed_{history.seed}")
+        yield shortest.as_test(self.broken or "", f"seed_{history.seed}", self.make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +112,14 @@ def torture(
 ) -> Report:
     """Make histories until so many events have happened, or so much time is up.
 
+    Without `events` and `seconds` it ends when a promise breaks, and not before.
+
     `make`: a store of your own, see `stores`; with `jobs` above 1 it must be a function of a
     module. The first history that breaks a promise ends it, and is shrunk.
     """
-    report, began = Report(store, seed), SYSTEM.monotonic()
+    report, began = Report(store, seed, make=make), SYSTEM.monotonic()
     said = 0.0
-    for played in _histories(report, jobs, _Source(store, seed, events, seconds, make, rates)):
+    for played in _histories(jobs, _Source(store, seed, events, seconds, make, rates)):
         report.take(played)
         report.seconds = SYSTEM.monotonic() - began
         if report.seconds - said >= SAY_SECONDS:
@@ -173,7 +176,7 @@ def perform(task: Task) -> Played:
     )  # fmt: skip
 
 
-def _histories(report: Report, jobs: int, source: _Source) -> Iterator[Played]:
+def _histories(jobs: int, source: _Source) -> Iterator[Played]:
     if jobs < 2:
         while (task := source.next()) is not None:
             yield perform(task)
