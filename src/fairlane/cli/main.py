@@ -46,7 +46,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "summary": ("look.reports", "What happened while nobody looked."),
         "stats": ("look.reports", "Shares against targets, waits, durations, tokens, cost."),
         "events": ("look.events", "The log of everything that happened."),
-        "simulate": ("look.simulate", "What other rules would make of a described workload."),
+        "simulate": ("look.simulate", "Compare policies on a described workload, in virtual time."),
         "replay": ("look.plan", "Plan recorded decisions again; exit 1 where they differ."),
     },
     "Running agents": {

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     help="Simulate under these rules (repeatable); default: the policy in force.",
 )
 @click.option(
-    "--seed", default=1, type=click.IntRange(0, 2**53 - 1), help="Draw other luck; default: 1."
+    "--seed", default=1, type=click.IntRange(0, 2**53 - 1), help="Seed of all draws; default: 1."
 )
 @click.option("--days", type=click.IntRange(1, 3660), help="Stop after this many days.")
 @click.option("--plot", metavar="FILE.svg|.png", help="Draw waits, slots and shares over time.")

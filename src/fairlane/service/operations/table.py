@@ -278,7 +278,7 @@ _LOOK = (
                    "description": "Presets by name, or rules; default: the policy in force.",
                    "items": {"anyOf": [{"type": "string"}, _RULES]},
                },
-               "seed": _whole("Other luck for another number.", default=1),
+               "seed": _whole("The seed of all draws.", default=1),
                "days": _whole("Stop after this many days.", 1, 3660),
                "name": _text("What the answer calls the workload.", default="workload")},
               ("workload",), "Simulate", page=True, reads=True,
