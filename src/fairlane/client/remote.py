@@ -48,7 +48,8 @@ class Remote:
             return self._list(arguments)
         if name == "lease" and arguments.get("wait"):
             return self._lease(arguments)
-        return self._one(name, arguments, OPERATIONS[name].lasts)
+        operation = OPERATIONS.get(name)
+        return self._one(name, arguments, operation.lasts if operation else 0.0)
 
     def events(self, after: int, task: str | None = None) -> Iterator[tasks.FollowedEvent]:
         """Every event after a number, then new ones; reconnects when a stream breaks."""
