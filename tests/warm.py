@@ -60,7 +60,7 @@ def run(words: Sequence[str], env: Mapping[str, str], cwd: Path, given: bytes = 
             file.write(text)
             file.seek(0)
         ours, theirs = (stack.enter_context(end) for end in socket.socketpair())
-        socket.send_fds(_server(), [b"x"], [theirs.fileno(), *(file.fileno() for file in files)])
+        _send([theirs.fileno(), *(file.fileno() for file in files)])
         theirs.close()
         code = _answer(ours, list(words), seconds)
         said = []
@@ -80,6 +80,15 @@ def _answer(ours: socket.socket, words: list[str], seconds: float | None) -> int
         except TimeoutError:
             os.kill(pid, signal.SIGKILL)
             raise subprocess.TimeoutExpired(words, seconds or 0) from None
+
+
+def _send(streams: list[int]) -> None:
+    """Ask the server; a new one where a test has ended all processes that it could see."""
+    try:
+        socket.send_fds(_server(), [b"x"], streams)
+    except BrokenPipeError:
+        _server.cache_clear()
+        socket.send_fds(_server(), [b"x"], streams)
 
 
 @functools.cache
