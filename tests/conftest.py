@@ -55,7 +55,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Under profile `soak` every Hypothesis test soaks; all get equal time, or what they name."""
+    """Under profile `soak` every Hypothesis test soaks; all get equal time, or what they name.
+
+    Where too much is named, all that name a time get less of it.
+    """
     if PROFILE != "soak":
         return
     for item in items:
@@ -64,6 +67,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     soaking = [item for item in items if item.get_closest_marker("soak")]
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     named = {item.nodeid: named_seconds(item) for item in soaking if named_seconds(item)}
+    half = SOAK_SECONDS * workers / 2  # of the soak's time at most: the rest is for all others
+    part = min(1.0, half / sum(named.values())) if named else 1.0
+    named = {name: seconds * part for name, seconds in named.items()}
     items.sort(key=lambda item: -named.get(item.nodeid, 0.0))  # the long ones first
     turns = max(1, -(-(len(soaking) - len(named)) // workers))
     equal = (SOAK_SECONDS - sum(named.values()) / workers) / turns

@@ -23,7 +23,7 @@ def test_a_page_is_what_its_command_makes():
     same(QUICK)
 
 
-@pytest.mark.soak(seconds=60)
+@pytest.mark.soak(seconds=10)
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_page_is_what_its_command_makes(name):
     same(name)
