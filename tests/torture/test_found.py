@@ -12,6 +12,7 @@ from fairlane.model.instant import SECOND
 from fairlane.service import groups, tasks
 from fairlane.settings import Settings
 from fairlane.store.memory.store import MemoryStore
+from fairlane.testing.torture import History, replay
 from tests import holder
 
 
@@ -55,3 +56,17 @@ def test_a_memory_store_wakes_nobody_when_nothing_was_written():
     with store.write() as tx:
         tx.put_value("x", 2)
     assert other.stamp() == 1
+
+
+def test_what_was_ready_by_its_time_stays_so_when_a_clock_is_set_back():
+    task = {"id": "t9", "prompt": "go", "not_before": "2026-01-31T10:01:58.250Z", "group": "g"}
+    choices = (
+        ("let_pass", 97200.0),
+        ("ask", "ann-1", "b", "add", {"tasks": [task]}),
+        ("let_pass", 200.0),
+        ("settle", 400),
+        ("clock", "store", -7200.0, 1.0),
+        ("ask", "ann-2", "a", "group_set", {"name": "g", "values": {"priority": 61}}),
+        ("settle", 400),
+    )
+    assert replay(History(seed=112, choices=choices)).broken is None

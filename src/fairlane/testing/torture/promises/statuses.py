@@ -215,9 +215,10 @@ def placed_truly(commit: Commit) -> Problems:
 def _has_yet_to_arrive(commit: Commit, before: Placed, placed: Placed) -> bool:
     """Whether its time has come, or rules have changed, and it stands as before.
 
-    The next round brings it in.
+    The next round brings it in. What was ready by its time stays so when a clock is set back.
     """
     due = placed.due_at is not None and placed.due_at <= commit.now
+    due = due or (not placed.wait and _waits_for_time(commit, placed.task))
     rules = commit.policy.readiness
     placed_by = commit.model.values.get("readiness") or ["done", "hold"]
     other_rules = placed_by != [rules.parent, rules.upstream]
@@ -225,6 +226,12 @@ def _has_yet_to_arrive(commit: Commit, before: Placed, placed: Placed) -> bool:
     timers = ("backoff_until", "not_before", "needs", "source_hold", "paused", "artifacts_missing")
     facts = (getattr(before.task, name) == getattr(placed.task, name) for name in timers)
     return (due or other_rules) and same and all(facts)
+
+
+def _waits_for_time(commit: Commit, task: Task) -> bool:
+    """Whether nothing but time holds a queued task."""
+    code = places.wait_of(task, commit.model.status_of, commit.policy, commit.now)
+    return task.status is _Q and code in ("backoff", "not_before")
 
 
 def _placed(commit: Commit, placed: Placed) -> Problems:
