@@ -20,6 +20,8 @@ PRINTS = (
     "played = [play(seed, 300) for seed in (5, 6)]\n"
     "print(*(one.digest for one in played), *(one.broken for one in played))\n"
 )
+#: Events of one part of the soak: the same seeds do the same, however fast the machine is.
+LONG = {"memory": 90_000, "sqlite": 30_000}
 
 
 def hold(report: Report) -> None:
@@ -63,7 +65,7 @@ def test_a_history_that_is_replayed_gives_the_same_log():
     assert (again.digest, again.events) == (played.digest, played.events)
 
 
-@pytest.mark.soak(seconds=600)
+@pytest.mark.soak(seconds=150)
 @pytest.mark.parametrize("named", ["memory 1", "memory 2", "memory 3", "sqlite"])
 def test_no_promise_breaks_for_long(
     named: str, soak_seconds_left: Callable[[], float], record_property: Callable[..., None]
@@ -71,6 +73,7 @@ def test_no_promise_breaks_for_long(
     """Each part has seeds of its own; `make soak SOAK_SEED=2` has others, a failure names its."""
     turn = int(os.environ.get("SOAK_SEED", "1"))
     first = int.from_bytes(hashlib.sha256(f"{turn}/{named}".encode()).digest()[:4], "big")
-    report = torture(named.partition(" ")[0], first, seconds=soak_seconds_left())
+    store = named.partition(" ")[0]
+    report = torture(store, first, events=LONG[store], seconds=soak_seconds_left())
     record_property("told", f"torture of {named}, seeds from {first}, {report.line()}")
     hold(report)
