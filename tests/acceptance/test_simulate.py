@@ -171,6 +171,15 @@ def test_a_png_leaves_the_svg_of_the_same_name_as_it_is(home, workload, tmp_path
     assert (tmp_path / "two.svg").read_text() == "mine"
 
 
+def test_a_png_that_nothing_here_can_make_is_refused_before_it_runs(
+    home, workload, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("fairlane.simulation.simulate.run_all", pytest.fail)
+    said = home.error("simulate", workload, "--plot", tmp_path / "two.png", code=2)
+    assert said["message"] == "--plot: there is no program here that makes PNG out of SVG"
+
+
 def test_its_trace_repeats_it(home, workload, tmp_path):
     trace = tmp_path / "two.jsonl"
     said = home.run("simulate", workload, "--policy", "balanced", "--trace-out", trace)

@@ -27,10 +27,17 @@ _LANES_MAX = 40
 
 
 def check_target(target: Path) -> Path:
-    """A file that `draw` can write, by its name."""
+    """A file that `draw` can write, by its name and the programs that are here."""
     if target.suffix not in (".svg", ".png"):
         raise Invalid(f"--plot: {target} is neither .svg nor .png", "Name it FILE.svg.")
+    if target.suffix == ".png" and not any(shutil.which(program) for program, _ in CONVERTERS):
+        raise _no_converter()
     return target
+
+
+def _no_converter() -> Invalid:
+    hint = "Write .svg, or install rsvg-convert."
+    return Invalid("--plot: there is no program here that makes PNG out of SVG", hint)
 
 
 def draw(text: str, target: Path) -> None:
@@ -57,8 +64,7 @@ def _png(text: str, target: Path) -> None:
                     done = subprocess.run(words, capture_output=True, timeout=60, check=False)
                     if done.returncode == 0:
                         return
-    hint = "Write .svg, or install rsvg-convert."
-    raise Invalid("--plot: there is no program here that makes PNG out of SVG", hint)
+    raise _no_converter()
 
 
 def svg(document: StatsAnswer) -> str:
