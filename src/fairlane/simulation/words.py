@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: So many refused acts are named.
 UNDONE_MAX = 3
+#: What keeps tasks waiting that are not ready; a pause of everything holds ready ones.
+_NOT_READY = SENTENCES.keys() - {"paused"}
 #: What a figure that does not exist looks like.
 NONE = "–"
 #: More projects than these have no column of their own.
@@ -86,7 +88,7 @@ COLUMNS = (
 
 
 def _mostly(held: dict[str, float]) -> str:
-    ready = {code: held[code] for code in sorted(held) if code not in SENTENCES and held[code]}
+    ready = {code: held[code] for code in sorted(held) if code not in _NOT_READY and held[code]}
     return max(ready, key=lambda code: ready[code], default="")
 
 

@@ -82,6 +82,14 @@ def test_what_held_tasks_is_named_with_the_longest_first():
     assert words.held(report.policy_row(run())) == ""
 
 
+@pytest.mark.parametrize(
+    ("held", "code"),
+    [({"cap": 5, "needs": 9}, "cap"), ({"cap": 5, "paused": 9}, "paused"), ({"backoff": 9}, "")],
+)
+def test_held_by_is_what_held_ready_tasks_for_longest(held, code):
+    assert words.table([report.policy_row(run(held=held))])[1][0][-1] == code
+
+
 def test_one_policy_has_sentences_of_its_own():
     assert words.alone(report.policy_row(two_projects(refused=1200))) == [
         "Held, over all tasks: cap 30 min, needs 5 s.",
