@@ -39,6 +39,13 @@ REFUSED: Mapping[str, tuple[str, str]] = {
     "[[source]]\nat = ['0s']\nsteps = [{ name = 'a', count = 2 }, { name = 'a-1' }]": (
         "source[0]: two tasks would be called a-1", "Rename a step.",
     ),
+    "[[source]]\nat = ['0s']\nsteps = [{ name = 'a', count = 600 }, { name = 'b', count = 600 }, "
+    "{ name = 'c', needs = ['a', 'b'] }]": (
+        "source[0].steps[2]: it needs 1,200 tasks", "Use at most 1,000.",
+    ),
+    f"[[source]]\nat = ['0s']\nname = '{'a' * 115}'": (
+        "source[0]: its tasks would have ids of more than 128", "Shorten the name",
+    ),
     "[[source]]\nat = ['0s']\nhours = {}": ("source[0] has both at and hours", "Keep one."),
     "[[source]]\nper_hour = 0\nuntil = '1h'": ("source[0].per_hour: a rate of 0", "Give a rate"),
     "[[source]]\nevery = '1s'\nuntil = '20d'": ("1,728,001 tasks are too many", "Use at most"),

@@ -16,6 +16,8 @@ from fairlane.simulation.worlds.sources import Source, Step
 
 #: Most steps of a source, and most tasks of one step.
 STEPS_MAX, COUNT_MAX = 100, 1000
+#: Longest id of a task, and the part of it that arrivals and equal tasks need for their numbers.
+ID_MAX, _NUMBERS = 128, len("-1000000.10000")
 #: Most times that are written one by one.
 TIMES_MAX = 10_000
 #: The fields of a task that a simulation knows.
@@ -56,12 +58,16 @@ def read_source(calendar: Calendar, table: object, where: str, number: int) -> S
             given["gap"] = max(1, int(_RATES[rate] / given.pop(rate)))
     assert isinstance(table, Mapping)
     optional = ("at", "every", "gap", "hours", "most", "count", "work")
+    name, steps = given.get("name", f"s{number}"), _steps(given.get("steps", ()), where)
+    if len(name) + max((len(step.name) for step in steps), default=0) + _NUMBERS > ID_MAX:
+        hint = "Shorten the name of the source or of its steps."
+        raise Invalid(f"{where}: its tasks would have ids of more than {ID_MAX} characters", hint)
     return Source(
-        name=given.get("name", f"s{number}"),
+        name=name,
         begin=given.get("from", calendar.begin),
         end=given.get("until"),
         fields=_raw(table),
-        steps=_steps(given.get("steps", ()), where),
+        steps=steps,
         own_group=given.get("group_each", False),
         **{key: given[key] for key in optional if key in given},
     )
@@ -119,6 +125,10 @@ def _steps(tables: Sequence[object], where: str) -> tuple[Step, ...]:
             if name not in steps:
                 hint = did_you_mean(name, steps) or "The first step needs none."
                 raise Invalid(f"{place}: no step before it is called {name!r}", hint)
+        needed = sum(steps[name].count for name in step.needs)
+        if needed > values.LIST_MAX:
+            hint = f"Use at most {values.LIST_MAX:,}."
+            raise Invalid(f"{place}: it needs {needed:,} tasks, which are too many", hint)
         if step.parent and steps[step.parent].count > 1:
             raise Invalid(f"{place}: {step.parent} are several tasks", "A parent is one task.")
         steps[step.name] = step
