@@ -46,7 +46,7 @@ class LateDocument(TypedDict):
 
 
 class UndoneDocument(TypedDict):
-    """An act of a person that was refused when its time came, and why."""
+    """An act that was refused when its time came, and why; `add`: work for an archived project."""
 
     at: Time
     do: str

@@ -66,6 +66,11 @@ class Notes:
         if refused:
             self._undone.append((act.at, act.operation, refused))
 
+    def see_add_refused(self, at: Instant, why: str) -> None:
+        """Work was refused, and nobody adds it again; the same reason is told once."""
+        if all((do, before) != ("add", why) for _, do, before in self._undone):
+            self._undone.append((at, "add", why))
+
     def see_shares(self, projects: Mapping[str, Project], policy: Policy) -> None:
         """How far each project is behind those with whom it shares."""
         for name, lag in lags(projects, policy).items():

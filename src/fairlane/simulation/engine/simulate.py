@@ -16,6 +16,7 @@ from fairlane.engine import attempts, checks
 from fairlane.engine.context import Facts
 from fairlane.engine.end_attempt import Ending
 from fairlane.engine.snapshot import PlannedRound, look_and_plan
+from fairlane.model.errors import Refused
 from fairlane.model.event import Happening
 from fairlane.model.instant import DAY, Instant
 from fairlane.model.project import Project
@@ -211,7 +212,7 @@ class Simulation:
         """Work comes in; what the queue is too deep for is tried again when it moves."""
         waiting, self._deferred = [*self._deferred, *self._arrivals.take(now)], []
         for number, arrival in enumerate(waiting):
-            created = self._add(arrival)
+            created = self._offer(arrival)
             if created is None:
                 self._deferred = waiting[number:]
                 return
@@ -219,6 +220,16 @@ class Simulation:
                 self._notes.came_at.update(dict.fromkeys(created, arrival.at))
             if created and self._context.policy().capacity.mode == "direct":
                 self._begin(self._crew.start_now(created), now)
+
+    def _offer(self, arrival: Arrival) -> list[str] | None:
+        """The same as `_add`; a project that was archived takes none of it."""
+        try:
+            return self._add(arrival)
+        except Refused as error:
+            if error.error_code != "archived":
+                raise
+            self._notes.see_add_refused(arrival.at, error.message)
+            return []
 
     def _add(self, arrival: Arrival) -> list[str] | None:
         """The ids of new tasks; None: the queue is too deep for them."""

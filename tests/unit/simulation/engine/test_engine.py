@@ -21,6 +21,7 @@ from fairlane.simulation.world import Act, Fate, Shift
 from tests.unit.simulation.fixed import BEGIN, FixedWorld, arrival, outcomes, policy, times
 
 TEN = Fate(10 * SECOND)
+ENGINES = pytest.mark.parametrize("engine", [simulate, fast_simulate])
 
 
 def test_tasks_start_in_order_as_slots_become_free():
@@ -274,6 +275,17 @@ def test_what_people_may_not_do_changes_nothing_and_is_told():
     assert times(run) == [("a", 0, 10 * SECOND)]
     assert [(at - BEGIN, do) for at, do, _ in run.undone] == [(SECOND, "cancel")]
     assert "nobody" in run.undone[0][2]
+
+
+@ENGINES
+def test_work_for_an_archived_project_is_refused_and_told_once(engine):
+    come = [arrival(at * SECOND, {"id": f"t{at}", "project": "p"}) for at in (0, 20, 30)]
+    added = act(0, "project_add", name="p", values={})
+    archived = act(10, "project_set", name="p", values={"status": "archived"})
+    run = engine(FixedWorld(come, {}, TEN, people=[added, archived]), policy())
+    assert [line.task for line in run.tasks] == ["t0"]
+    assert [(at - BEGIN, do) for at, do, _ in run.undone] == [(20 * SECOND, "add")]
+    assert run.undone[0][2] == "project p is archived"
 
 
 def test_people_change_the_policy():
