@@ -93,6 +93,12 @@ class Crew:
         """Those that take work."""
         return [member for member in self.members.values() if not member.leaving]
 
+    def unmanned(self) -> Context:
+        """The context of people while nobody works: a plan in it assumes no free slot."""
+        settings = self._context.settings
+        none = replace(settings.worker, slots=0)
+        return replace(self._context, settings=replace(settings, worker=none))
+
     def come(self, shift: Shift) -> None:
         """A worker arrives, or has other slots and labels from now on."""
         executor = self._context.settings.worker.executor

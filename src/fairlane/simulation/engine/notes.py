@@ -40,12 +40,16 @@ class Notes:
             self._held[code] += count * (now - self._last)
         self._last = now
 
-    def see_waits(self, codes: Mapping[str, int], stranded: int) -> None:
+    def see_waits(self, codes: Mapping[str, int], stranded: int, is_manned: bool) -> None:
         """How many tasks wait from now on, by what they wait for.
 
-        `stranded`: those that could start, but only on a worker that is gone, or on none.
+        `stranded`: those that could start, but only on a worker that is gone. Where none works
+        (`is_manned`), what waits for a slot waits for a worker.
         """
         self._codes = codes
+        if not is_manned and "no_slot" in codes:
+            stranded += codes["no_slot"]
+            self._codes = codes = {code: codes[code] for code in codes if code != "no_slot"}
         if stranded:
             self._codes = {**codes, "no_worker": codes.get("no_worker", 0) + stranded}
 

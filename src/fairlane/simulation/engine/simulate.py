@@ -269,10 +269,12 @@ class Simulation:
         planned = plans[0] if len(plans) == 1 else self._preview()
         self._notes.see_usage(planned.snapshot.usage, projects, policy)
         stranded = 0 if len(plans) == 1 else len(planned.plan.picks)
-        self._notes.see_waits(decided(planned.plan).held, stranded)
+        is_manned = bool(self._crew.working())
+        self._notes.see_waits(decided(planned.plan).held, stranded, is_manned)
 
     def _preview(self) -> PlannedRound:
         """The plan for all workers together: each alone holds what another one could start."""
+        context = self._context if self._crew.working() else self._crew.unmanned()
         with self._context.store.read() as reading:
             now, policy = self._clock.now(), self._context.policy()
-            return look_and_plan(self._context, reading, policy, now, facts=Facts())
+            return look_and_plan(context, reading, policy, now, facts=Facts())

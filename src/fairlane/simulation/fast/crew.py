@@ -41,6 +41,7 @@ class FastCrew(Crew):
         self._store = store
         self._views: dict[str, tuple[Member, View]] = {}
         self._all = View(context, store.memory, None)
+        self._nobody: View | None = None  # what is seen while nobody works
         self.seen: dict[str, Seen] = {}  # in the last rounds, by worker
 
     def rounds(self) -> Rounds:
@@ -81,9 +82,11 @@ class FastCrew(Crew):
 
     def see_all(self) -> Seen:
         """What would be planned for all workers together."""
-        context = self._context
+        context, view = self._context, self._all
+        if not self.working():
+            view = self._nobody = self._nobody or View(self.unmanned(), self._store.memory, None)
         with self._store.read():
-            return Seen(*self._all.decide(context.policy(), context.now()))
+            return Seen(*view.decide(context.policy(), context.now()))
 
     def _view_of(self, member: Member) -> View:
         known = self._views.get(member.name)

@@ -133,4 +133,4 @@ class FastSimulation(Simulation):
         if one.snapshot.usage:
             self._notes.see_usage(one.snapshot.usage, memory.table(Project), policy)
         stranded = 0 if len(seen) == 1 else len(one.decided.plan.picks)
-        self._notes.see_waits(one.decided.held, stranded)
+        self._notes.see_waits(one.decided.held, stranded, bool(crew.working()))

@@ -220,6 +220,14 @@ def test_where_nobody_works_everything_waits_for_a_worker():
     assert run.slots == ((BEGIN, 0), (BEGIN + HOUR, 1))
 
 
+@ENGINES
+def test_where_nobody_works_no_cap_is_blamed(engine):
+    come = [arrival(0, *({"id": f"t{n}"} for n in range(5)))]
+    crew = [shift(3600, "ada", 9)]
+    run = engine(FixedWorld(come, {}, TEN, crew=crew), policy(caps__all=2))
+    assert run.held == {"no_worker": 5 * HOUR, "cap": (3 + 1) * 10 * SECOND}
+
+
 def test_a_lease_is_renewed_as_long_as_its_attempt_runs():
     come = [arrival(0, {"id": "a"}), arrival(40 * MINUTE, {"id": "b"})]
     crew = [shift(0, "ada", 1), shift(0, "bob", 1)]
