@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 
 from fairlane.clock import SYSTEM
 from fairlane.testing.torture.dice import Dice
@@ -176,12 +178,24 @@ def perform(task: Task) -> Played:
     )  # fmt: skip
 
 
+def _end_with_parent() -> None:
+    """In a process of the pool: without the one that asked, it would wait for ever."""
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def _histories(jobs: int, source: _Source) -> Iterator[Played]:
     if jobs < 2:
         while (task := source.next()) is not None:
             yield perform(task)
         return
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _end_with_parent) as pool:
         under_way: set[Future[Played]] = set()
         while True:
             while len(under_way) < jobs and (task := source.next()) is not None:
