@@ -101,12 +101,13 @@ class Provider:
         refusal = self.request(pool, now)
         if refusal is not None:
             return _ended(fate, REFUSAL, refusal, _NO_TOKENS)
-        for outage in self._limits[pool].outages:
-            if now < outage.begin < now + fate.lasts:
-                ran = outage.begin - now
-                used = [count * ran // fate.lasts for count in fate.tokens]
-                return _ended(fate, ran, _during(outage), (used[0], used[1], used[2], used[3]))
-        return fate
+        met = (row for row in self._limits[pool].outages if now < row.begin < now + fate.lasts)
+        outage = min(met, key=lambda row: row.begin, default=None)
+        if outage is None:
+            return fate
+        ran = outage.begin - now
+        used = [count * ran // fate.lasts for count in fate.tokens]
+        return _ended(fate, ran, _during(outage), (used[0], used[1], used[2], used[3]))
 
     def request(self, pool: str | None, now: Instant) -> Refusal | None:
         """An attempt begins: refused while its pool is away or beyond a limit."""

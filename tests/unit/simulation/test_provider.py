@@ -93,6 +93,12 @@ def test_an_outage_refuses_and_cuts_off(outcome, retry_after):
     assert one.admit("a", WORK, NOON + 2 * HOUR) == WORK
 
 
+@pytest.mark.parametrize("turn", [1, -1])
+def test_of_several_outages_the_first_in_time_cuts_off(turn):
+    outages = tuple(Outage(NOON + at * MINUTE, NOON + (at + 1) * MINUTE) for at in (2, 7))
+    assert provider(outages=outages[::turn]).admit("a", WORK, NOON).lasts == 2 * MINUTE
+
+
 def test_a_fate_of_unknown_cost_stays_so():
     one = provider(outages=(Outage(NOON, NOON + HOUR),))
     assert one.admit("a", Fate(MINUTE), NOON).usd is None
