@@ -15,7 +15,7 @@ WORDS = (sys.executable, "-m", "fairlane.testing.torture")
 @pytest.mark.parametrize(
     "words",
     [["--events", "0"], ["--events", "-5"], ["--minutes", "nan"], ["--hours", "inf"],
-     ["--minutes", "0"], ["--jobs", "0"]],
+     ["--minutes", "0"], ["--jobs", "0"], ["--seed", "-3"]],
 )  # fmt: skip
 def test_what_would_check_nothing_or_never_end_is_refused(words, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["torture", *words])

@@ -13,7 +13,7 @@ from fairlane.testing.torture.stores import STORES
 def main() -> int:
     """Torture a store, say what came of it; 1 if a promise broke."""
     parser = argparse.ArgumentParser(prog="python -m fairlane.testing.torture", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="the first history's seed (1)")
+    parser.add_argument("--seed", type=_seed, default=1, help="the first history's seed (1)")
     parser.add_argument("--minutes", type=_length, help="for how long")
     parser.add_argument("--hours", type=_length, help="for how long")
     parser.add_argument("--events", type=_count, help="how many events, instead of a time")
@@ -37,6 +37,13 @@ def _length(text: str) -> float:
     number = float(text)
     if not (math.isfinite(number) and number > 0):
         raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return number
+
+
+def _seed(text: str) -> int:
+    number = int(text)
+    if number < 0:  # it is in the name of the test that a failure prints
+        raise argparse.ArgumentTypeError(f"{number} is below 0")
     return number
 
 
