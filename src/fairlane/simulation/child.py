@@ -38,8 +38,13 @@ def main() -> None:
     try:
         answer = packed(run_here(order)) if wanted == "run" else {**answer_here(order)}
     except FairlaneError as error:
-        answer = {"error": error.document()["error"], "invalid": error.exit_code == 2}
+        answer = _error(error)
+    signal.signal(signal.SIGXCPU, signal.SIG_IGN)
     json.dump(answer, sys.stdout)
+
+
+def _error(error: FairlaneError) -> dict[str, object]:
+    return {"error": error.document()["error"], "invalid": error.exit_code == 2}
 
 
 def _end_with_input() -> None:
@@ -51,8 +56,11 @@ def _end_with_input() -> None:
 
 
 def _give_up(*_: object) -> NoReturn:
+    """Answer at once: an exception would come in the middle of whatever is done now."""
     hint = "Simulate fewer days or tasks, or fewer reports of attempts."
-    raise Refused(f"the simulation took more than {CPU_SECONDS} s of a processor", hint)
+    error = Refused(f"the simulation took more than {CPU_SECONDS} s of a processor", hint)
+    os.write(sys.stdout.fileno(), json.dumps(_error(error)).encode())
+    os._exit(0)
 
 
 def _be_killed_first() -> None:
