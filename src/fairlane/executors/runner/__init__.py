@@ -18,6 +18,7 @@ import sys
 import time
 from functools import partial
 
+from . import forks
 from .calls import Listener
 from .cgroup import leave
 from .confine import Confinement, Unconfined
@@ -291,6 +292,13 @@ def main() -> int:
     """One agent, from its orders to its end; what needs no orders is done before they come."""
     leave()
     ignore_nothing()
+    if not forks.is_warm():
+        return _own_one()
+    forks.serve()
+    os._exit(_own_one())  # all is written; to take Python down would copy what is shared
+
+
+def _own_one() -> int:
     adopt_orphans()
     try:
         orders = _orders()
