@@ -7,7 +7,7 @@ import json
 import os
 import select
 import signal
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from io import FileIO
 from pathlib import Path
 from types import NoneType
@@ -228,12 +228,14 @@ class ProcessExecutor:
 
 def orders_text(orders: Orders, **more: object) -> bytes:
     """Orders as a runner takes them."""
-    document = asdict(orders) | {
+    document = {field.name: getattr(orders, field.name) for field in fields(orders)} | {
         "env": dict(orders.env) | {runner.MARK: str(orders.folder)},
         "folder": str(orders.folder),
         "cwd": str(orders.cwd),
         "marker": str(orders.folder),
     }
+    if orders.sandbox is not None:
+        document["sandbox"] = asdict(orders.sandbox)
     if orders.after is not None:
         document["after"] = {"argv": orders.after.argv, "unless": str(orders.after.unless)}
     if orders.calls is not None:

@@ -51,9 +51,10 @@ class WarmProcess:
         self._failures = 0
 
     def start(self) -> None:
-        """Start it, where none is there whose runners would be like fresh ones."""
+        """Start it, where none is there."""
         with self._turn:
-            if self._is_fit() or self._failures >= _FAILURES_MAX:
+            is_there = self._process is not None and self._process.poll() is None
+            if is_there or self._failures >= _FAILURES_MAX:
                 return
             self._end()
             self._heritage = _heritage()
@@ -65,7 +66,9 @@ class WarmProcess:
     def fork(self) -> Waiting | None:
         """A new runner; None: start one anew."""
         with self._turn:
-            if self._socket is None or not self._is_fit():
+            if self._heritage != _heritage():  # its runners would not be like fresh ones
+                self._end()
+            if self._socket is None:
                 return None
             given, orders = os.pipe()
             try:
@@ -84,10 +87,6 @@ class WarmProcess:
         """End it; its runners go on."""
         with self._turn:
             self._end()
-
-    def _is_fit(self) -> bool:
-        is_there = self._process is not None and self._process.poll() is None
-        return is_there and self._heritage == _heritage()
 
     def _end(self) -> None:
         if self._socket is not None:

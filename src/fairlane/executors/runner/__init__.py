@@ -57,6 +57,8 @@ DRAIN_SECONDS = 1.0
 BUSY_SECONDS = 5.0
 #: Shortest sleep towards a deadline, else a tenth of what is left: no sleep alone uses it up.
 TICK_SECONDS = 0.1
+#: An agent that has printed nothing for so long has time for what its output will need.
+SETTLED_SECONDS = 0.05
 #: How often it is looked at what an agent with limits uses.
 LOOK_SECONDS = 0.25
 
@@ -76,6 +78,7 @@ class Runner:
         self._drained_at: float | None = (
             None  # the agent has ended; what it printed is read so long
         )
+        self._is_settled = False  # whether what its output needs is prepared
         self._held = Confinement(orders["sandbox"])
         self.calls: Listener | None = None
         self.agent: subprocess.Popen[bytes] | None = None
@@ -93,8 +96,6 @@ class Runner:
         try:
             if self._stop_early:
                 self.stop(self._stop_early)
-            for log in logs:
-                log.mask(self.orders["mask"])
             self._tell_start()
             self._watch(self.agent, logs)
         except OSError as error:
@@ -183,6 +184,10 @@ class Runner:
             ready = selector.select(asked)
             self._passed(asked)
             reap_orphans(agent.pid)
+            if not (ready or self._is_settled):
+                self._is_settled = True
+                for log in logs:
+                    log.join_masks()
             for key, _ in ready:
                 if not key.data(key.fd):
                     selector.unregister(key.fileobj)
@@ -251,6 +256,7 @@ class Runner:
         dues = [due for _, due in self._deadlines()] + [due for due, _ in self._ladder[:1]]
         left = min(dues, default=float("inf")) - self._awake()
         longest = LOOK_SECONDS if self._held.is_watched else 60.0
+        longest = longest if self._is_settled else SETTLED_SECONDS
         return max(0.0, min(left, max(TICK_SECONDS, left / 10), longest))
 
     def _awake(self) -> float:

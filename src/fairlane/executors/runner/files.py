@@ -74,6 +74,8 @@ SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 ENDED = "ended.json"
 #: How long a file is tried when the disk is full.
 WRITE_SECONDS = 60.0
+#: Most environments are shorter.
+ENVIRONMENT_CHUNK = 1 << 14
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -90,7 +92,7 @@ def write(folder: str, name: str, document: dict[str, object], now: bool = False
                 os.unlink(path + ".new")
             new = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE, 0o600)
             with os.fdopen(new, "w", encoding="utf-8") as file:
-                json.dump(document, file)
+                file.write(json.dumps(document))
                 file.flush()
                 if not now:
                     os.fsync(file.fileno())
@@ -147,10 +149,21 @@ def marked(marker: str) -> list[int]:
     mark = os.fsencode(f"{MARK}={marker}")
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-                if mark in file.read().split(b"\0"):
+            with contextlib.suppress(OSError):
+                if mark in _environment(name).split(b"\0"):
                     pids.append(int(name))
     return pids
+
+
+def _environment(pid: str) -> bytes:
+    """The environment of a process; of all processes in turn, so without a file object each."""
+    file, parts = os.open(f"/proc/{pid}/environ", os.O_RDONLY | os.O_CLOEXEC), []
+    try:
+        while part := os.read(file, ENVIRONMENT_CHUNK):
+            parts.append(part)
+    finally:
+        os.close(file)
+    return b"".join(parts)
 
 
 def end_of_file(path: str, size: int = 4096) -> str:
