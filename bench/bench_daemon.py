@@ -1,4 +1,4 @@
-"""The daemon: from `add` to a started process, what it costs when idle or with a long queue."""
+"""The daemon: how fast tasks start and end, what it costs when idle or with a long queue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from time import monotonic, sleep
 
-from bench.measure import Row
+from bench.measure import Row, seconds
 from bench.queues import queue
 from fairlane.app import open_context
 from fairlane.clock import SystemClock
@@ -23,14 +23,16 @@ from fairlane.service import tasks
 STARTS, SETTLED_SECONDS = 25, 0.1
 IDLE_SECONDS = 10.0
 LONG = 1_000_000
+MANY, SLOTS = 2_000, 8
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def rows() -> list[Row]:
-    """Three questions about a daemon that has nothing to do."""
+    """Questions about a daemon that has nothing to do, and one about one that is never idle."""
     here = Path(tempfile.mkdtemp(prefix="bench-daemon-", dir=Path.cwd()))
     try:
-        return [*small(here / "small"), long_queue(here / "long", here / "small")]
+        idle = here / "small"
+        return [*small(idle), long_queue(here / "long", idle), many(here / "many")]
     finally:
         shutil.rmtree(here, ignore_errors=True)
 
@@ -71,6 +73,27 @@ def long_queue(home: Path, empty: Path) -> Row:
     return Row(
         what, f"{found / 2**20:.0f} MiB", f"empty queue {base / 2**20:.0f} MiB", more, "<= 64"
     )
+
+
+def many(home: Path) -> Row:
+    """How many tasks that do nothing end in a second, every slot in use all the time."""
+    home.mkdir()
+    (home / "fairlane.toml").write_text(f"[worker]\nslots = {SLOTS}\n", encoding="utf-8")
+    (home / "policy.toml").write_text(f"caps.all = {SLOTS}\n", encoding="utf-8")
+    command = ["true"]
+    records = [{"id": f"t{n}", "agent": "shell", "command": command} for n in range(MANY)]
+    tasks.add(open_context(home), records)
+    words = [sys.executable, "-m", "fairlane", "--home", str(home), "run", "--until-idle"]
+    ours = MANY / seconds(lambda: subprocess.run(words, check=True, capture_output=True))
+    what = f"{MANY:,} tasks `true` through `fairlane run`, {SLOTS} slots (ratio: of its rate)"
+    figure = f"{ours:.0f} a second"
+    if shutil.which("parallel") is None:
+        return Row(what, figure, "GNU parallel is not installed here")
+    words = ["parallel", "--will-cite", "--jobs", str(SLOTS), "--joblog", str(home / "log")]
+    given = "true\n" * MANY
+    theirs = MANY / seconds(lambda: subprocess.run(words, input=given, text=True, check=True))
+    peer = f"GNU parallel with a job log (no retry, nothing synced) {theirs:.0f} a second"
+    return Row(what, figure, peer, ours / theirs, ">= 0.4")
 
 
 def started(home: Path, start: object) -> float:
