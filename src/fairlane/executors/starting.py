@@ -21,7 +21,7 @@ _FOLDER = str(Path(runner.__file__).parents[1])
 #: The command line of a runner: imported, not run as a script, so that it is compiled once.
 RUN = (sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({_FOLDER!r}); {CALL}")
 #: How long a warm process may take to fork; it may have to start first.
-_ANSWER_SECONDS = 10.0
+ANSWER_SECONDS = 10.0
 #: After so many warm processes in a row that did not fork, no other is started.
 _FAILURES_MAX = 3
 
@@ -60,7 +60,7 @@ class WarmProcess:
             self._heritage = _heritage()
             self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
-                self._socket.settimeout(_ANSWER_SECONDS)
+                self._socket.settimeout(ANSWER_SECONDS)
                 self._process = _start(theirs.fileno())
 
     def fork(self) -> Waiting | None:

@@ -184,10 +184,8 @@ class Runner:
             ready = selector.select(asked)
             self._passed(asked)
             reap_orphans(agent.pid)
-            if not (ready or self._is_settled):
-                self._is_settled = True
-                for log in logs:
-                    log.join_masks()
+            if not ready:
+                self._settle(logs)
             for key, _ in ready:
                 if not key.data(key.fd):
                     selector.unregister(key.fileobj)
@@ -196,6 +194,12 @@ class Runner:
                 self._mind_the_time()
             elif time.monotonic() >= self._drained_at:
                 break
+
+    def _settle(self, logs: list[Log]) -> None:
+        """Nothing is ready: prepare what its output will need."""
+        self._is_settled = True
+        for log in logs:
+            log.join_masks()
 
     # What becomes of a descriptor that is ready; whether it is looked at any longer.
 
