@@ -128,8 +128,6 @@ def test_a_secret_of_one_attempt_is_in_no_other_and_not_in_the_warm_process(
     secret = os.urandom(16).hex()
     first = Attempt(executor, tmp_path / "a", TOKEN=secret)
     second = Attempt(executor, tmp_path / "b")
-    if not os.access(f"/proc/{first.runner}/mem", os.R_OK):
-        pytest.skip("this kernel lets no process read the memory of its children")
     assert first.warm == second.warm
     found = [secret.encode() in memory(pid) for pid in (first.runner, first.warm, second.runner)]
     assert found == [True, False, False]

@@ -141,10 +141,10 @@ class ProcessExecutor:
     def launch(self, orders: Orders) -> Handle:
         """Give a runner its orders, through a pipe."""
         starting.reap()
-        runner = self._warm.fork() or starting.fresh()
-        with contextlib.suppress(BrokenPipeError), runner.orders as pipe:
+        waiting = self._warm.fork() or starting.fresh()
+        with contextlib.suppress(BrokenPipeError), waiting.orders as pipe:
             pipe.write(orders_text(orders))
-        return _handle(orders.folder, runner.process)
+        return _handle(orders.folder, waiting.process)
 
     def poll(self, handle: Handle) -> State:
         """The result, if the runner has written it; else whether the runner lives."""

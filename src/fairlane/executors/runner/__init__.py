@@ -9,12 +9,10 @@ nothing of it behind, and says in `exit.json` how it ended.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import selectors
 import signal
 import subprocess
-import sys
 import time
 from functools import partial
 
@@ -34,6 +32,7 @@ from .files import (
     note_end,
     own_process,
     process_started,
+    read_orders,
     with_end,
     write,
 )
@@ -286,18 +285,6 @@ def take_signals(runner: Runner) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
-def _orders() -> Orders:
-    """From standard input, or from a named pipe that is gone after it."""
-    orders: Orders
-    if len(sys.argv) < 2:
-        orders = json.load(sys.stdin)
-    else:
-        with open(sys.argv[1], encoding="utf-8") as pipe:
-            os.unlink(sys.argv[1])
-            orders = json.load(pipe)
-    return orders
-
-
 def main() -> int:
     """One agent, from its orders to its end; what needs no orders is done before they come."""
     leave()
@@ -311,7 +298,7 @@ def main() -> int:
 def _own_one() -> int:
     adopt_orphans()
     try:
-        orders = _orders()
+        orders = read_orders()
         os.chdir(orders["folder"])  # stays the run folder when the path changes
     except (OSError, ValueError):
         return 3  # the launcher died before it gave orders

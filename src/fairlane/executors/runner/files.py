@@ -1,4 +1,4 @@
-"""Files of the run folder, written whole and never through a link; processes of a run."""
+"""Orders; files of the run folder, written whole, never through a link; processes of a run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
@@ -105,6 +106,18 @@ def write(folder: str, name: str, document: dict[str, object], now: bool = False
                 document["cut"] = True
             else:
                 time.sleep(0.5)
+
+
+def read_orders() -> Orders:
+    """From standard input, or from a named pipe that is gone after it."""
+    orders: Orders
+    if len(sys.argv) < 2:
+        orders = json.load(sys.stdin)
+    else:
+        with open(sys.argv[1], encoding="utf-8") as pipe:
+            os.unlink(sys.argv[1])
+            orders = json.load(pipe)
+    return orders
 
 
 def exit_status(code: int) -> dict[str, object]:
