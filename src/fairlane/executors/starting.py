@@ -51,17 +51,12 @@ class WarmProcess:
         self._failures = 0
 
     def start(self) -> None:
-        """Start it, where none is there."""
-        with self._turn:
-            is_there = self._process is not None and self._process.poll() is None
-            if is_there or self._failures >= _FAILURES_MAX:
-                return
-            self._end()
-            self._heritage = _heritage()
-            self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            with theirs:
-                self._socket.settimeout(ANSWER_SECONDS)
-                self._process = _start(theirs.fileno())
+        """Start it, where none is there. While a thread uses it this does not wait."""
+        if self._turn.acquire(blocking=False):
+            try:
+                self._start()
+            finally:
+                self._turn.release()
 
     def fork(self) -> Waiting | None:
         """A new runner; None: start one anew."""
@@ -88,6 +83,17 @@ class WarmProcess:
         with self._turn:
             self._end()
 
+    def _start(self) -> None:
+        is_there = self._process is not None and self._process.poll() is None
+        if is_there or self._failures >= _FAILURES_MAX:
+            return
+        self._end()
+        self._heritage = _heritage()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._socket.settimeout(ANSWER_SECONDS)
+            self._process = _new_process(theirs.fileno())
+
     def _end(self) -> None:
         if self._socket is not None:
             self._socket.close()
@@ -99,7 +105,7 @@ class WarmProcess:
 
 def fresh() -> Waiting:
     """A runner in a new Python."""
-    process = _start(subprocess.PIPE)
+    process = _new_process(subprocess.PIPE)
     assert process.stdin is not None
     process.returncode = 0  # `reap` reaps it, not this object
     _children.add(process.pid)
@@ -146,7 +152,7 @@ def _heritage() -> object:
     return _environment(), resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
-def _start(stdin: int) -> subprocess.Popen[bytes]:
+def _new_process(stdin: int) -> subprocess.Popen[bytes]:
     # Delay a stop until the runner handles it.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     try:
