@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from fairlane.daemon.main import RunOptions
-from fairlane.engine.decisions import compact
+from fairlane.engine.compaction import compact
 from fairlane.engine.forget import forget_compacted
 from fairlane.model.instant import DAY, SECOND
 from tests.unit.contexts import TestContext
@@ -86,9 +87,15 @@ def test_the_daemon_forgets_in_a_thread_of_its_own(tmp_path: Path, monkeypatch):
     daemon, thread = world.daemon(), InlineThreads()
     monkeypatch.setattr(daemon._history, "_thread", thread)
     later: list[Callable[[], object]] = []
-    monkeypatch.setattr(thread, "submit", lambda work, *words: later.append(partial(work, *words)))
+
+    def submit(work: Callable[..., object], *words: object) -> Future[object]:
+        later.append(partial(work, *words))
+        return Future()
+
+    monkeypatch.setattr(thread, "submit", submit)
     daemon.run(RunOptions(until_idle=True))
     assert names(tmp_path / "runs") == ["a", "b"]
-    (forget,) = later
-    forget()
+    (shrink,) = later
+    daemon._history._closing = False
+    shrink()
     assert names(tmp_path / "runs") == ["b"]
