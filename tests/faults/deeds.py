@@ -164,7 +164,16 @@ def _careless(context: Context) -> Any:
     return [tasks.add(context, [{"id": name}]) for name in ("one", "other")]
 
 
-EVERY = DEEDS | {"careless": _at_context(_careless)}
+def _compact_in_parts(context: Context) -> Any:
+    """Two rows a transaction."""
+    with patch.multiple(compaction, PART=2, PAUSE_SECONDS=0):
+        return compaction.compact(context)
+
+
+EVERY = DEEDS | {
+    "careless": _at_context(_careless),
+    "compact in parts": _at_context(_compact_in_parts),
+}
 
 
 def content(file: Path) -> str:

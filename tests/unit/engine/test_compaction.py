@@ -107,4 +107,5 @@ def test_what_is_decided_between_two_parts_is_replayed(office: TestContext):
         office.add({"id": f"n{number}"})
         office.finish(office.lease(1)[0]["lease"])
         one_part(office)
-    assert decisions.replay(office.context) == {"schema": 1, "replayed": 3, "different": []}
+    told = decisions.replay(office.context)
+    assert (told["replayed"], told["different"]) == (3, [])
