@@ -166,7 +166,7 @@ def _careless(context: Context) -> Any:
 
 def _compact_in_parts(context: Context) -> Any:
     """Two rows a transaction."""
-    with patch.multiple(compaction, PART=2, PAUSE_SECONDS=0):
+    with patch.object(compaction, "PART", 2):
         return compaction.compact(context)
 
 

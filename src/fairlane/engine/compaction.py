@@ -16,9 +16,6 @@ from fairlane.store.base import Place, Writing
 EVERY = DAY
 #: How many rows one transaction changes, about.
 PART = 200
-#: The least pause after a part; it lasts as long as the part did. Who came for the lock meanwhile
-#: asks again sooner than that.
-PAUSE_SECONDS = 0.025
 #: Under which name the store keeps how far a compaction is.
 _GOING = "compacting"
 
@@ -53,7 +50,7 @@ def compact(
             break
         if is_over():
             return None
-        context.clock.wait(max(PAUSE_SECONDS, context.clock.monotonic() - began))
+        context.give_way(began)
     return {"schema": SCHEMA, "before": show_instant(going["before"]), **_counts(going)}
 
 

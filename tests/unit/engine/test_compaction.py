@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairlane.engine import compaction, decisions
+from fairlane.engine import compaction, context, decisions
 from fairlane.model.instant import DAY, HOUR
 from fairlane.store.sqlite.store import SqliteStore
 from tests.unit.contexts import TestContext
@@ -19,7 +19,7 @@ TASKS = 9
 def office(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Tasks that ended a month and more ago, each an hour after the other; few rows a part."""
     monkeypatch.setattr(compaction, "PART", 4)
-    monkeypatch.setattr(compaction, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(context, "PAUSE_SECONDS", 0)
     store = SqliteStore.open(tmp_path / "fairlane.db") if request.param == "file" else None
     office = TestContext(tmp_path, store=store)
     for number in range(TASKS):
