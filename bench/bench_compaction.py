@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairlane.engine.context import Context
 
 #: Between two calls, and how many tasks the daemon has at once.
-PACE_SECONDS, SLOTS = 0.05, 2
+PACE_SECONDS, SLOTS = 0.1, 2
 SETTINGS = f"[worker]\nslots = {SLOTS}\n"
 KEEP = 1  # days
 #: Tasks for the daemon while it is measured.

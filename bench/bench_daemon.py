@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -23,8 +22,9 @@ from fairlane.engine.snapshot import Asker, look_and_plan
 from fairlane.planner import lanes as planner
 from fairlane.service import pull, tasks
 
-SETTLED_SECONDS, WAKE_SECONDS = 0.1, 2.0
-_TICKS = os.sysconf("SC_CLK_TCK")
+SETTLED_SECONDS = 0.1
+#: What has come up uses less than this share of a core.
+QUIET_SHARE = 0.03
 _NO_SERVER = "--no-server"
 
 
@@ -132,30 +132,35 @@ def parts(context: Context, number: int) -> dict[str, float]:
 def idle(place: Path, sizes: Sizes) -> Row:
     """Processor time of the daemon and of its server while nothing happens."""
     with daemon(place) as pid:
-        end = monotonic() + 60
-        while not children(pid):  # the server is one
-            assert monotonic() < end, "the server did not start"
-            sleep(SETTLED_SECONDS)
-        sleep(min(WAKE_SECONDS, sizes.idle_seconds))
-        everybody = [pid, *children(pid)]
-        before = sum(map(spent, everybody))
+        quiet(pid, sizes)
+        before = spent(pid)
         sleep(sizes.idle_seconds)
-        used = sum(map(spent, everybody)) - before
-    share = used / _TICKS / sizes.idle_seconds * 100
+        used = spent(pid) - before
+    share = used / sizes.idle_seconds * 100
     what = "an idle daemon with server (ratio: per cent of a core)"
     return Row(what, f"{share:.2f} %", "one core", share, "<= 0.3")
+
+
+def quiet(pid: int, sizes: Sizes) -> None:
+    """Wait until what has just been started is up: it works no more."""
+    end = monotonic() + 60
+    used, before = 1.0, 0.0
+    while used > QUIET_SHARE * sizes.quiet_seconds:
+        assert monotonic() < end, "the daemon does not become quiet"
+        before = spent(pid)
+        sleep(sizes.quiet_seconds)
+        used = spent(pid) - before
 
 
 def memory(long: Path, empty: Path, sizes: Sizes) -> Row:
     """How much more memory a daemon takes when tasks are queued behind a full cap."""
     with queue(long, sizes.long, policy="caps.all = 0\n"):
         pass
-    wait = min(2 * WAKE_SECONDS, sizes.idle_seconds)
     with daemon(empty, _NO_SERVER) as pid:
-        sleep(wait)
+        quiet(pid, sizes)
         base = resident(pid)
     with daemon(long, _NO_SERVER) as pid:
-        sleep(wait)
+        quiet(pid, sizes)
         found = resident(pid)
     more = (found - base) / 2**20
     what = f"memory of the daemon, {sizes.long:,} queued (ratio: MiB more)"
@@ -173,9 +178,14 @@ def children(pid: int) -> list[int]:
     return direct + [each for child in direct for each in children(child)]
 
 
-def spent(pid: int) -> int:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
+def spent(pid: int) -> float:
+    """Seconds of processor time of all threads of a process and of those that it has started."""
+    threads = (
+        task / "schedstat"
+        for each in (pid, *children(pid))
+        for task in Path(f"/proc/{each}/task").iterdir()
+    )
+    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 def resident(pid: int) -> int:

@@ -25,7 +25,8 @@ class Sizes:
     calls: int = 480  # of all callers together, in one turn
     programs: int = 2_000
     starts: int = 25
-    idle_seconds: float = 10.0
+    idle_seconds: float = 20.0
+    quiet_seconds: float = 3.0  # a daemon that idles so long is up
     finished: int = 300_000
     simulated: int = 100_000
 
@@ -44,5 +45,6 @@ FULL = Sizes()
 SMALL = Sizes(
     queues=(600, 1_200), lanes=(10, 300), lane_tasks=600, flying=((4, 2), (20, 5)),
     turns=2, slow_turns=1, leases=10, lives=2, batch=10, picks=200, file_tasks=300, file_turns=1,
-    callers=(2, 4), calls=8, programs=20, starts=2, idle_seconds=0.5, finished=500, simulated=1_000,
+    callers=(2, 4), calls=8, programs=20, starts=2, idle_seconds=0.5, quiet_seconds=0.3,
+    finished=500, simulated=1_000,
 )  # fmt: skip

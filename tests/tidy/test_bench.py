@@ -98,6 +98,13 @@ def test_a_part_runs_small(part, shown, capsys):
     assert shown in capsys.readouterr().out
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["compaction", "http", "simulation"])
+def test_a_part_with_processes_runs_small(part, capsys):
+    assert main(["--small", part]) == 0
+    assert "| what " in capsys.readouterr().out
+
+
 def test_peers_that_are_missing_are_named(monkeypatch, capsys):
     monkeypatch.setattr("bench.peers.find_spec", lambda name: None)
     assert main(["--small", "store"]) == 0
