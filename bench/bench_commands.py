@@ -70,13 +70,13 @@ def programs(here: Path, sizes: Sizes) -> Row:
     tasks = here / "tasks.jsonl"
     tasks.write_text("\n".join(lines) + "\n", encoding="utf-8")
     what = f"{sizes.programs:,} tasks `true` through `fairlane run`, {SLOTS} slots (ratio of rates)"
-    rest = iter([added(here / f"run-{turn}", tasks) for turn in range(sizes.slow_turns + 1)])
+    rest = iter([added(here / f"run-{turn}", tasks) for turn in range(sizes.long_turns + 1)])
 
     def ours() -> None:
         run(*fairlane(next(rest), "run"))
 
     if shutil.which(PARALLEL) is None:
-        took, _ = median_pair(ours, lambda: None, sizes.slow_turns)
+        took, _ = median_pair(ours, lambda: None, sizes.long_turns)
         told = "GNU parallel is not installed: apt-get install -y parallel"
         return Row(what, rate(sizes.programs, took), told, None, ">= 0.4")
     log = here / "parallel.log"
@@ -87,7 +87,7 @@ def programs(here: Path, sizes: Sizes) -> Row:
     def theirs() -> None:
         run(*many, "true", "{}")
 
-    took, plain = median_pair(ours, theirs, sizes.slow_turns)
+    took, plain = median_pair(ours, theirs, sizes.long_turns)
     told = f"GNU parallel with a job log {rate(sizes.programs, plain)} (no queue, no retry)"
     return Row(what, rate(sizes.programs, took), told, plain / took, ">= 0.4")
 

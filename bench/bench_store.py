@@ -112,7 +112,7 @@ def added_from_a_file(here: Path, sizes: Sizes) -> Row:
             raise AssertionError("not every line was added")
 
     ours, plain = [], []
-    for number in range(sizes.file_turns):
+    for number in range(sizes.long_turns):
         context, model = home(here / f"file-{number}"), home(here / f"model-{number}")
         ours.append(seconds(partial(add, context)))
         with recorded(model, here / f"bare-{number}.db", [partial(add, model)]) as bare:

@@ -20,7 +20,7 @@ class Sizes:
     batch: int = 100
     picks: int = 5_000  # in one round against a bare heap
     file_tasks: int = 100_000
-    file_turns: int = 3
+    long_turns: int = 3  # of what takes many seconds
     callers: tuple[int, ...] = (8, 32)
     calls: int = 480  # of all callers together, in one turn
     programs: int = 2_000
@@ -44,7 +44,7 @@ class Sizes:
 FULL = Sizes()
 SMALL = Sizes(
     queues=(600, 1_200), lanes=(10, 300), lane_tasks=600, flying=((4, 2), (20, 5)),
-    turns=2, slow_turns=1, leases=10, lives=2, batch=10, picks=200, file_tasks=300, file_turns=1,
+    turns=2, slow_turns=1, leases=10, lives=2, batch=10, picks=200, file_tasks=300, long_turns=1,
     callers=(2, 4), calls=8, programs=20, starts=2, idle_seconds=0.5, quiet_seconds=0.3,
     finished=500, simulated=1_000,
 )  # fmt: skip
