@@ -98,7 +98,7 @@ class Simulation:
             self._clock.at = at
             self._notes.pass_time(at)
             self._change_shifts(at)
-            self._notes.see_slots(self._crew.slots)
+            self._see_slots()
         self._clock.at = end
         self._notes.pass_time(end)
 
@@ -204,7 +204,7 @@ class Simulation:
                     self._crew.finish(shift.worker, dict.fromkeys(lost, GONE))
             elif shift.sudden:
                 self._crew.vanish(shift.worker)
-                self._flights.vanish(shift.worker)
+                self._notes.see_gone(self._flights.vanish(shift.worker))
             else:
                 self._crew.leave(shift.worker)
 
@@ -262,7 +262,7 @@ class Simulation:
         wakes = [row.plan.wake_at for row in plans if row.plan.wake_at is not None]
         self._wake_at = min(wakes, default=None)
         policy = self._context.policy()
-        self._notes.see_slots(self._crew.slots)
+        self._see_slots()
         with self._context.store.read() as reading:
             projects = reading.table(Project)
         self._notes.see_shares(projects, policy)
@@ -271,6 +271,9 @@ class Simulation:
         stranded = 0 if len(plans) == 1 else len(planned.plan.picks)
         is_manned = bool(self._crew.working())
         self._notes.see_waits(decided(planned.plan).held, stranded, is_manned)
+
+    def _see_slots(self) -> None:
+        self._notes.see_slots(self._crew.slots(self._flights.by_worker()))
 
     def _preview(self) -> PlannedRound:
         """The plan for all workers together: each alone holds what another one could start."""

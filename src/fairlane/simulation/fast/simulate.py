@@ -124,7 +124,7 @@ class FastSimulation(Simulation):
         wakes = [row.decided.plan.wake_at for row in seen]
         self._wake_at = min((at for at in wakes if at is not None), default=None)
         policy = self._context.policy()
-        self._notes.see_slots(crew.slots)
+        self._see_slots()
         changes = memory.changes_of(Project)
         if changes != self._shares_seen:
             self._shares_seen = changes

@@ -14,6 +14,7 @@ from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
 from fairlane.model.project import WorkerRow
 from fairlane.model.task import Outcome, Task
 from fairlane.service import tasks
+from fairlane.simulation import report
 from fairlane.simulation.engine import simulate
 from fairlane.simulation.fast import simulate as fast_simulate
 from fairlane.simulation.provider import Limits, Outage, Quota
@@ -174,7 +175,31 @@ def test_workers_come_and_go_and_each_runs_what_it_leased():
         ("t2", 5 * SECOND, 15 * SECOND),
         ("t3", 15 * SECOND, 25 * SECOND),
     ]
-    assert run.slots == ((BEGIN, 1), (BEGIN + 5 * SECOND, 3), (BEGIN + 8 * SECOND, 2))
+    assert run.slots == ((BEGIN, 1), (BEGIN + 5 * SECOND, 3), (BEGIN + 10 * SECOND, 2))
+    assert report.utilisation(run) == 40 / (5 * 1 + 5 * 3 + 15 * 2)
+
+
+@ENGINES
+def test_what_runs_keeps_its_slot_when_its_worker_has_fewer_or_the_cap_falls(engine):
+    come = [arrival(0, *({"id": f"t{n}"} for n in range(4)))]
+    crew = [shift(0, "ada", 4), shift(0, "bob", 1), shift(10, "bob", 0), shift(30, "ada", 2)]
+    people = [act(20, "policy_set", changes={"caps.all": 1})]
+    world = FixedWorld(come, {}, Fate(50 * SECOND), crew=crew, people=people)
+    run = engine(world, policy(caps__all=9))
+    assert run.slots == ((BEGIN, 5), (BEGIN + 10 * SECOND, 4), (BEGIN + 50 * SECOND, 1))
+    assert report.utilisation(run) == round(4 * 50 / (5 * 10 + 4 * 40), 4)
+
+
+@ENGINES
+def test_what_vanished_with_its_worker_runs_no_longer_though_the_queue_does_not_know(engine):
+    come = [arrival(0, {"id": "a"}, {"id": "b"})]
+    crew = [shift(0, "ada", 2), shift(60, "ada", 0, sudden=True)]
+    run = engine(FixedWorld(come, {}, Fate(HOUR), crew=crew), policy(), days=1)
+    assert [(line.outcome, line.gone_at) for line in run.attempts] == [
+        (None, BEGIN + MINUTE),
+        (None, BEGIN + MINUTE),
+    ]
+    assert report.utilisation(run) == 1
 
 
 def test_labels_choose_the_worker():
