@@ -16,9 +16,9 @@ from fairlane.engine import attempts, checks
 from fairlane.engine.context import Facts
 from fairlane.engine.end_attempt import Ending
 from fairlane.engine.snapshot import PlannedRound, look_and_plan
-from fairlane.model.errors import Refused
+from fairlane.model.errors import Invalid, Refused
 from fairlane.model.event import Happening
-from fairlane.model.instant import DAY, Instant
+from fairlane.model.instant import DAY, Instant, show_instant
 from fairlane.model.project import Project
 from fairlane.model.task import Attempt, Status, Task
 from fairlane.planner.warm import decided
@@ -87,10 +87,25 @@ class Simulation:
             self._clock.at = at
             self._notes.pass_time(at)
             self._instant(at)
-        if days is not None:
+        if days is None:
+            self._refuse_later()
+        else:
             self._idle_until(end)
         refused = sum(len(arrival.records) for arrival in self._deferred)
         return self._notes.run(self._context, name, self._seed, refused)
+
+    def _refuse_later(self) -> None:
+        """Nobody has asked to leave out work and acts that come after the longest simulation."""
+        if (at := self._arrivals.at) is not None:
+            first = self._arrivals.take(at)[0].records[:1]
+            what = f"task {first[0]['id']}" if first else "an arrival"
+        elif (at := self._acts.at) is not None:
+            what = f"act {self._acts.take(at)[0].operation}"
+        else:
+            return
+        message = f"{what} at {show_instant(at)}: more than {DAYS_MAX:,} days after the begin"
+        hint = "Give it an earlier time, or set `days`: what comes later is left out then."
+        raise Invalid(message, hint)
 
     def _idle_until(self, end: Instant) -> None:
         """Nothing happens any more, but workers come and go: there are slots that nobody uses."""
