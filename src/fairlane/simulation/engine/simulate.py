@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from fairlane.clock import VirtualClock
 from fairlane.engine import attempts, checks
@@ -28,10 +26,10 @@ from fairlane.settings import Settings
 from fairlane.simulation.engine.crew import DESK, Crew, Rounds, on
 from fairlane.simulation.engine.flights import GONE, Flights
 from fairlane.simulation.engine.notes import Notes
-from fairlane.simulation.engine.steady import SteadyContext
+from fairlane.simulation.engine.steady import NOWHERE, Rules, SteadyContext, perform
 from fairlane.simulation.engine.upcoming import Upcoming
 from fairlane.simulation.run import Run
-from fairlane.simulation.world import DAYS_MAX, WORKER, Arrival, Shift, World, perform
+from fairlane.simulation.world import DAYS_MAX, WORKER, Arrival, Shift, World
 from fairlane.store.memory.store import MemoryStore
 
 #: Workers that come and go while nothing else happens: for so long something may still start.
@@ -45,8 +43,8 @@ def simulate(
 
     It ends after the `days`, or those of the world, or when nothing more would happen.
     """
-    with TemporaryDirectory(prefix="fairlane-simulation-") as home, on(DESK):
-        simulation = Simulation(Path(home), world, policy, seed)
+    with on(DESK):
+        simulation = Simulation(world, policy, seed)
         return simulation.run(name or policy.preset_name, world.days if days is None else days)
 
 
@@ -54,17 +52,16 @@ class Simulation:
     """One run of one world."""
 
     def __init__(
-        self, home: Path, world: World, policy: Policy, seed: int, store: MemoryStore | None = None
+        self, world: World, policy: Policy, seed: int, store: MemoryStore | None = None
     ) -> None:
         self._world, self._seed = world, seed
         self._clock = VirtualClock(world.begin)
         settings = Settings.parse({"worker": {"name": WORKER}})
+        store = store or MemoryStore()
         self._context = SteadyContext(
-            home, store or MemoryStore(), settings, self._clock, "simulation"
+            NOWHERE, store, settings, self._clock, "simulation", rules=Rules(policy)
         )
-        self._write(policy)
         world.prepare(self._context)
-        self._context.deeds.count += 1
         self._flights = Flights(world, seed)
         self._crew = Crew(self._context, self._clock, self._flights.running)
         self._notes = Notes(world.begin)
@@ -117,13 +114,6 @@ class Simulation:
         self._clock.at = end
         self._notes.pass_time(end)
 
-    def _write(self, policy: Policy) -> None:
-        """The policy file of this home: people may change it."""
-        import tomlkit
-
-        text = tomlkit.dumps(policy.document())
-        self._context.policy_file.write_text(text, encoding="utf-8")
-
     def _go_on(self) -> None:
         """What runs already goes on."""
         with self._context.store.read() as reading:
@@ -160,7 +150,6 @@ class Simulation:
         self._change_shifts(now)
         for act in self._acts.take(now):
             self._notes.see_act(act, perform(self._context, act))
-            self._context.deeds.count += 1
         self._arrive(now)
         self._stop(now)
         self._crew.present(now, {flight.worker for flight in self._flights.running.values()})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import pytest
 
 from fairlane.clock import VirtualClock
@@ -219,10 +221,16 @@ def test_work_for_an_archived_project_is_refused_and_told_once(engine):
     assert run.undone[0][2] == "project p is archived"
 
 
-def test_people_change_the_policy():
+@ENGINES
+def test_people_change_the_policy_and_nothing_touches_the_disk(engine, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no such folder"))
     come = [arrival(0, *({"id": f"t{n}"} for n in range(4)))]
-    people = [act(4, "policy_set", changes={"caps.all": 3})]
-    run = simulate(FixedWorld(come, {}, TEN, people=people), policy(caps__all=1))
+    people = [
+        act(4, "policy_set", changes={"caps.all": 3}),
+        act(5, "policy_set", changes={"caps.al": 9}),
+    ]
+    run = engine(FixedWorld(come, {}, TEN, people=people), policy(caps__all=1))
+    assert [(at - BEGIN, do) for at, do, _ in run.undone] == [(5 * SECOND, "policy_set")]
     assert [line[1] for line in times(run)] == [0, 4 * SECOND, 4 * SECOND, 10 * SECOND]
     assert run.slots == ((BEGIN, 1), (BEGIN + 4 * SECOND, 3))
 
