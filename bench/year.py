@@ -12,7 +12,7 @@ from collections import Counter, deque
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench.bench_store import folder
+from bench.homes import folder
 from bench.measure import seconds, show_seconds
 from fairlane.app import open_context
 from fairlane.clock import FixedClock
