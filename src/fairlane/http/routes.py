@@ -184,7 +184,7 @@ async def ask_as(
     who: identity.Who = scope["fairlane.who"]
     if who is identity.GUEST:
         permit_page(name, arguments)
-    return await queue.ask(name, arguments, who.lease)
+    return await queue.ask(name, arguments, who.lease, scope.get("client"))
 
 
 async def unless_gone(asked: Coroutine[object, object, _T], receive: Receive) -> _T:
