@@ -55,8 +55,8 @@ class Asker:
         row = reading.table(WorkerRow).get(self.worker)
         if self.executor != "none":
             return row
-        row = row or WorkerRow(self.worker, host_name())
-        return changed(row, labels=self.labels or row.labels, seen_at=now)
+        row = row or WorkerRow(self.worker)
+        return changed(row, host=host_name(), labels=self.labels or row.labels, seen_at=now)
 
 
 class LastCycle(TypedDict):
