@@ -8,7 +8,6 @@ import os
 import select
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -76,25 +75,25 @@ def poll(
     return answer
 
 
-@dataclass(slots=True)
 class FixedClock(SystemClock):
     """Decides by a fixed instant until it is set (`--now`, tests, replay); waiting is real."""
 
-    at: Instant
+    def __init__(self, at: Instant) -> None:
+        self.at = at
 
     def now(self) -> Instant:
         """The instant it was set to."""
         return self.at
 
 
-@dataclass(slots=True)
 class VirtualClock:
     """Time that passes by waiting alone: an hour takes no time. For tests and simulation."""
 
-    at: Instant
-    elapsed: float = 0.0
-    _alarms: list[tuple[float, int, Callable[[], object]]] = field(default_factory=list)
-    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+    def __init__(self, at: Instant) -> None:
+        self.at = at
+        self.elapsed = 0.0
+        self._alarms: list[tuple[float, int, Callable[[], object]]] = []
+        self._numbers = itertools.count()
 
     def now(self) -> Instant:
         """The start, and what has passed since."""

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import click
 
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import print_json, write
 from fairlane.clock import poll
 from fairlane.model.errors import Invalid, TryLater
 
 if TYPE_CHECKING:
-    from fairlane.cli.options import Call
+    from fairlane.cli.call import Call
     from fairlane.http.app import Served
 
 
