@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from fairlane.engine.context import Context, Row, folder_of, run_folder
@@ -14,7 +13,7 @@ from fairlane.model.errors import NotFound, Refused
 from fairlane.model.event import Happening
 from fairlane.model.instant import SECOND, Micros
 from fairlane.model.project import Project
-from fairlane.model.record import changed
+from fairlane.model.record import changed, replace
 from fairlane.model.task import Attempt, Check, Task, agent_of
 from fairlane.model.visible import quoted, visible
 from fairlane.settings import Settings

@@ -7,12 +7,11 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
 from fairlane.model.amounts import LINE_MAX
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field
 
 #: What an attempt prints.
 STREAMS = ("stdout", "stderr")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import PurePosixPath
 from typing import TypedDict
 
@@ -12,7 +11,7 @@ from fairlane.model import values
 from fairlane.model.amounts import TOKENS_MAX
 from fairlane.model.errors import FairlaneError, Invalid
 from fairlane.model.instant import Instant, Micros
-from fairlane.model.record import dataclass, filled, layout
+from fairlane.model.record import dataclass, filled, layout, names
 from fairlane.model.task import Check, Status, Task
 from fairlane.model.values import once
 
@@ -206,7 +205,7 @@ READERS: dict[str, values.Reader[object]] = {
     "meta": meta,
 }
 #: Fields that only Fairlane sets.
-_OURS = frozenset(field.name for field in fields(Task)) - frozenset(READERS)
+_OURS = frozenset(names(Task)) - frozenset(READERS)
 
 
 def read(record: Mapping[str, object]) -> TaskValues:

@@ -1,20 +1,15 @@
-"""Frozen dataclasses that are made quickly, and quick ways to fill and change them.
+"""Dataclasses that are made quickly, and quick ways to fill and change them.
 
 The standard decorator writes and compiles six functions for every class, which a command pays
-before it does anything. Here only `__init__` is written; the rest is shared by all classes. What
-type checkers, `fields`, `replace` and `asdict` see is the same. `fairlane list` takes 125 ms so,
-and 156 ms with the standard decorator (the fastest of 25 runs of each, taken in turns).
+before it does anything; its module alone takes five milliseconds. Here `__init__` is written when
+the first value is made; the rest is shared by all classes. What type checkers, `fields`, `replace`
+and `asdict` see is the same.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json.encoder
-import types
-from collections.abc import Callable, Iterable
-from dataclasses import MISSING, Field, FrozenInstanceError, fields, is_dataclass
 from enum import Enum
-from fractions import Fraction
 from functools import cache, partial
 from operator import attrgetter
 from typing import (
@@ -32,46 +27,102 @@ from typing import (
 )
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
+    import dataclasses
+    from collections.abc import Callable, Iterable
+    from dataclasses import dataclass, field, replace
 else:
 
     def dataclass(*, frozen: bool = False, slots: bool = False) -> Callable[[type], type]:
-        """As the standard one; frozen classes with slots are made here."""
-        if frozen and slots:
-            return _record
-        return dataclasses.dataclass(frozen=frozen, slots=slots)
+        """As the standard one; classes with slots are made here."""
+        if slots:
+            return partial(_record, frozen=frozen)
+        import dataclasses
+
+        return dataclasses.dataclass(frozen=frozen)
+
+    def field(**settings: Any) -> Any:
+        """As the standard one, for the classes that are made here."""
+        return _Field(**settings)
+
+    def replace(value: Any, /, **changes: object) -> Any:
+        """As the standard one: made anew, so that it is checked again."""
+        for name, part in _fields_of(type(value)).items():
+            if part.init:
+                changes.setdefault(name, getattr(value, name))
+            elif name in changes:
+                raise ValueError(f"{name} is set by the class itself, and cannot be replaced")
+        return type(value)(**changes)
 
 
-__all__ = ["changed", "dataclass", "filled", "layout"]
+__all__ = ["changed", "dataclass", "field", "filled", "layout", "names", "replace"]
 
 T = TypeVar("T")
-#: What `fields` tells a field from other annotations by.
-_SORT = vars(dataclasses)["_FIELD"]
+#: No default.
+_NONE: Any = object()
+
+
+class _Field:
+    """What a class says of one of its fields."""
+
+    __slots__ = ("compare", "default", "default_factory", "init", "repr")
+
+    def __init__(
+        self,
+        *,
+        default: Any = _NONE,
+        default_factory: Any = _NONE,
+        init: bool = True,
+        repr: bool = True,
+        compare: bool = True,
+    ) -> None:
+        self.default, self.default_factory = default, default_factory
+        self.init, self.repr, self.compare = init, repr, compare
+
+    @property
+    def is_made(self) -> bool:
+        """Whether each value gets a default of its own."""
+        return self.default_factory is not _NONE
+
+    def standard(self, name: str, kind: object) -> dataclasses.Field[Any]:
+        """The same as the standard module has it."""
+        import dataclasses
+
+        how: dict[str, Any] = {"init": self.init, "repr": self.repr, "compare": self.compare}
+        if self.is_made:
+            how["default_factory"] = self.default_factory
+        elif self.default is not _NONE:
+            how["default"] = self.default
+        field: dataclasses.Field[Any] = dataclasses.field(**how)
+        sort = vars(dataclasses)["_FIELD"]  # what tells a field from other annotations
+        for attribute, value in (("name", name), ("type", kind), ("_field_type", sort)):
+            setattr(field, attribute, value)
+        field.kw_only = False
+        return field
 
 
 class _Record(Protocol):
     """What the functions below use of a record."""
 
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    _fields_here: ClassVar[dict[str, _Field]]
     __slots__: tuple[str, ...]
 
     @staticmethod
     def _compared(value: object) -> tuple[object, ...]: ...
 
 
-def _record(cls: type) -> type:
-    """The class with slots, `__init__`, and what all such classes have."""
+def _record(cls: type, frozen: bool) -> type:
+    """The class with slots, and what all such classes have."""
     body = {name: value for name, value in vars(cls).items() if name not in _NOT_COPIED}
-    kinds = body.get("__annotations__", {})
-    by_name = {name: _field(name, kind, body) for name, kind in kinds.items()}
-    listed = tuple(by_name.values())
-    compared = tuple(field.name for field in listed if field.compare)
-    body |= {name: value for name, value in _SHARED.items() if name not in body}
+    by_name = {name: _field_in(name, body) for name in body.get("__annotations__", {})}
+    compared = tuple(name for name, part in by_name.items() if part.compare)
+    shared = _SHARED if frozen else _SHARED_LOOSE
+    body |= {name: value for name, value in shared.items() if name not in body}
     body |= {
         "__slots__": tuple(by_name),
-        "__match_args__": tuple(field.name for field in listed if field.init),
-        "__dataclass_fields__": by_name,
-        "__init__": _init(cls, listed),
+        "__match_args__": tuple(name for name, part in by_name.items() if part.init),
+        "__dataclass_fields__": _STANDARD,
+        "__init__": _INIT,
+        "_fields_here": by_name,
         "_compared": staticmethod(_reader(compared)),
     }
     made = type(cls)(cls.__name__, cls.__bases__, body)
@@ -79,32 +130,54 @@ def _record(cls: type) -> type:
     return made
 
 
-def _field(name: str, kind: object, body: dict[str, Any]) -> Field[Any]:
-    """A field as the standard module has it; its default leaves the body."""
-    default = body.pop(name, MISSING)
-    field: Field[Any]
-    field = default if isinstance(default, Field) else dataclasses.field(default=default)
+def _field_in(name: str, body: dict[str, Any]) -> _Field:
+    """A field; its default leaves the body."""
+    said = body.pop(name, _NONE)
+    if hasattr(said, "default_factory") and not isinstance(said, _Field):
+        raise TypeError(
+            f"{name}: a field of the standard module; take it from fairlane.model.record"
+        )
+    field = said if isinstance(said, _Field) else _Field(default=said)
     if field.default.__class__.__hash__ is None:
-        raise ValueError(f"mutable default {default!r} of {name}: give a default_factory")
-    for attribute, value in (("name", name), ("type", kind), ("_field_type", _SORT)):
-        setattr(field, attribute, value)
-    field.kw_only = False
+        raise ValueError(f"mutable default {said!r} of {name}: give a default_factory")
     return field
 
 
-def _init(cls: type, listed: tuple[Field[Any], ...]) -> Callable[..., None]:
+def _fields_of(kind: Any) -> dict[str, _Field]:
+    """The fields of a class that was made here."""
+    found: dict[str, _Field] = kind._fields_here
+    return found
+
+
+def names(kind: type) -> tuple[str, ...]:
+    """The names of a class's fields, in order."""
+    return tuple(_fields_of(kind))
+
+
+class _MadeLate:
+    """An attribute of a class that is made when somebody asks for it first."""
+
+    def __init__(self, name: str, make: Callable[[Any], object]) -> None:
+        self._name, self._make = name, make
+
+    def __get__(self, value: object, kind: Any) -> object:
+        owner = next(each for each in kind.__mro__ if vars(each).get(self._name) is self)
+        setattr(owner, self._name, self._make(owner))
+        return getattr(kind if value is None else value, self._name)
+
+
+def _init(cls: Any) -> Callable[..., None]:
     """The one function that is written for every class."""
-    space: dict[str, Any] = {"put": object.__setattr__, "MISSING": MISSING}
+    space: dict[str, Any] = {"put": object.__setattr__, "NONE": _NONE}
     takes, lines = ["self"], []
-    for field in listed:
-        name, default = field.name, f"default_{field.name}"
-        made = field.default_factory is not MISSING
-        if made or field.default is not MISSING:
-            space[default] = field.default_factory if made else field.default
+    for name, part in _fields_of(cls).items():
+        default, made = f"default_{name}", part.is_made
+        if made or part.default is not _NONE:
+            space[default] = part.default_factory if made else part.default
         value = f"{default}()" if made else default
-        if field.init:
-            takes.append(f"{name}={'MISSING' if made else default}" if default in space else name)
-            value = f"{value} if {name} is MISSING else {name}" if made else name
+        if part.init:
+            takes.append(f"{name}={'NONE' if made else default}" if default in space else name)
+            value = f"{value} if {name} is NONE else {name}" if made else name
         elif default not in space:
             continue  # set after the rest, by the class itself
         lines.append(f"    put(self, '{name}', {value})")
@@ -116,6 +189,15 @@ def _init(cls: type, listed: tuple[Field[Any], ...]) -> Callable[..., None]:
     return init
 
 
+def _standard_fields(cls: Any) -> dict[str, dataclasses.Field[Any]]:
+    kinds = cls.__annotations__
+    return {name: part.standard(name, kinds[name]) for name, part in _fields_of(cls).items()}
+
+
+_INIT = _MadeLate("__init__", _init)
+_STANDARD = _MadeLate("__dataclass_fields__", _standard_fields)
+
+
 def _reader(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
     if not names:
         return lambda _: ()
@@ -124,7 +206,7 @@ def _reader(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
 
 
 def _repr(self: _Record) -> str:
-    shown = (field.name for field in dataclasses.fields(self) if field.repr)
+    shown = (name for name, part in _fields_of(self).items() if part.repr)
     values = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
     return f"{type(self).__qualname__}({values})"
 
@@ -140,20 +222,25 @@ def _hash(self: _Record) -> int:
 
 
 def _no_change(self: _Record, name: str, value: object = None) -> NoReturn:
+    from dataclasses import FrozenInstanceError
+
     raise FrozenInstanceError(f"cannot change field {name!r}")
 
 
 def _get_state(self: _Record) -> list[object]:
-    return [getattr(self, name, MISSING) for name in self.__slots__]
+    return [getattr(self, name, _UNSET) for name in self.__slots__]
 
 
 def _set_state(self: _Record, state: list[object]) -> None:
     for name, value in zip(self.__slots__, state, strict=True):
-        if value is not MISSING:
+        if value != _UNSET:
             object.__setattr__(self, name, value)
 
 
+#: In the state of a value: this field is not set.
+_UNSET = ("fairlane", "unset")
 _NOT_COPIED = ("__dict__", "__weakref__")
+_SHARED_LOOSE = {"__repr__": _repr, "__eq__": _eq, "__hash__": None}
 _SHARED = {
     "__repr__": _repr,
     "__eq__": _eq,
@@ -175,14 +262,10 @@ class Layout(NamedTuple):
 
 
 def _layout(kind: type[_Record]) -> Layout:
-    listed = dataclasses.fields(kind)
-    names = [field.name for field in listed]
-    blank = [
-        field.default_factory() if field.default_factory is not MISSING else field.default
-        for field in listed
-    ]
-    places = {name: place for place, name in enumerate(names)}
-    return Layout(places, blank, *_quick(kind, names))
+    by_name = _fields_of(kind)
+    blank = [part.default_factory() if part.is_made else part.default for part in by_name.values()]
+    places = {name: place for place, name in enumerate(by_name)}
+    return Layout(places, blank, *_quick(kind, list(by_name)))
 
 
 #: How values of a class are laid out.
@@ -238,8 +321,11 @@ def decode(kind: type[T], document: object) -> T:
 
 
 def _decode(kind: object, document: Any) -> Any:
+    from fractions import Fraction
+    from types import UnionType
+
     origin = get_origin(kind)
-    if origin is Union or origin is types.UnionType:
+    if origin is Union or origin is UnionType:
         if document is None:
             return None
         return _decode(next(arm for arm in get_args(kind) if arm is not type(None)), document)
@@ -249,7 +335,7 @@ def _decode(kind: object, document: Any) -> Any:
         value_kind = get_args(kind)[1]
         return {key: _decode(value_kind, value) for key, value in document.items()}
     if isinstance(kind, type):
-        if is_dataclass(kind):
+        if _is_record(kind):
             hints = _hints(kind)
             return kind(**{name: _decode(hints[name], value) for name, value in document.items()})
         if hasattr(kind, "_fields"):
@@ -291,15 +377,17 @@ _write = writer(sort_keys=True)
 def _find_encoder(kind: type) -> Callable[[Any], object]:
     if issubclass(kind, Enum):
         return attrgetter("value")
-    if issubclass(kind, Fraction):
-        return str
-    if is_dataclass(kind):
+    if _is_record(kind):
         return partial(_fields, _defaults(kind))
     if issubclass(kind, dict):
         return lambda value: {str(key): encode(part) for key, part in value.items()}
     if issubclass(kind, tuple | list) and not _is_plain(kind):
         return lambda value: [_encoder(type(part))(part) for part in value]
-    return lambda value: value
+    return str if kind.__name__ == "Fraction" else lambda value: value
+
+
+def _is_record(kind: type) -> bool:
+    return hasattr(kind, "_fields_here")
 
 
 #: How values of one type are written; found once, because snapshots hold thousands.
@@ -333,8 +421,7 @@ def _tuple(kinds: tuple[object, ...], document: list[object]) -> tuple[object, .
 def _defaults(kind: Any) -> tuple[tuple[str, object], ...]:
     """Field names with their defaults; a mapping or tuple made anew counts as empty."""
     return tuple(
-        (field.name, field.default if factory is MISSING else factory())
-        for field in fields(kind)
-        if field.init
-        for factory in (field.default_factory,)
+        (name, part.default_factory() if part.is_made else part.default)
+        for name, part in _fields_of(kind).items()
+        if part.init
     )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
 
 from fairlane.model.instant import Micros
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field, replace
 from fairlane.model.values import (
     Reader,
     choice,

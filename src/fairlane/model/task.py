@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlane.model.instant import Instant, Micros, show_duration, to_instants
-from fairlane.model.record import changed, dataclass
+from fairlane.model.record import changed, dataclass, field
 
 if TYPE_CHECKING:
     from fairlane.model.documents.parts import CheckDocument

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +10,7 @@ from fairlane.lifecycle.backoff import prove
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.plan import Hold
 from fairlane.model.project import Budget, Pool
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, replace
 from fairlane.model.snapshot import Snapshot, Waiting
 from fairlane.model.task import Lane, Outcome, Status
 from fairlane.planner.gates.budget import reserved_in

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,7 @@ from fairlane.careful_files import read_file
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import Micros, show_duration
 from fairlane.model.project import Budget
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field, replace
 from fairlane.model.values import Values, shown, wrong
 from fairlane.policy import schema
 from fairlane.policy.schema import Kind

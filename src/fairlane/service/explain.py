@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlane.engine.context import Context
@@ -11,6 +10,7 @@ from fairlane.engine.snapshot import look_and_plan
 from fairlane.engine.task_changes import ready_at
 from fairlane.lifecycle.backoff import half_open_at
 from fairlane.model.instant import Instant, show_instant
+from fairlane.model.record import replace
 from fairlane.model.snapshot import Snapshot, Waiting, waits_of
 from fairlane.model.task import Lane, Status, Task
 from fairlane.planner.why import PLACES_MAX, Why, explain, place_of

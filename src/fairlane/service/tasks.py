@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from fairlane.engine import earlier_work
@@ -20,6 +19,7 @@ from fairlane.model.event import Event, Happening
 from fairlane.model.instant import Instant
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import Group, Pause, Project
+from fairlane.model.record import replace
 from fairlane.model.task import Status, Task
 from fairlane.policy.policy import Policy
 from fairlane.service.attempt_named import unknown_task

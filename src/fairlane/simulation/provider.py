@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass as plain_dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane.model.instant import MINUTE, SECOND, Instant, Micros
 from fairlane.model.record import changed, dataclass
+from fairlane.model.record import dataclass as plain_dataclass
 from fairlane.model.task import Outcome
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import copy
 import dataclasses
 import inspect
 import pickle
-from dataclasses import FrozenInstanceError, field
+from dataclasses import FrozenInstanceError
 
 import pytest
 
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field, names, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,9 @@ def twin(cls):
         default = (
             {"default_factory": each.default_factory} if factory else {"default": each.default}
         )
-        body[each.name] = field(init=each.init, repr=each.repr, compare=each.compare, **default)
+        body[each.name] = dataclasses.field(
+            init=each.init, repr=each.repr, compare=each.compare, **default
+        )
     made = type(cls.__name__, (), body)
     return dataclasses.dataclass(frozen=True, slots=True)(made)
 
@@ -123,8 +125,14 @@ def test_wrong_calls_and_wrong_classes():
         class Wrong:
             a: list[int] = []  # noqa: RUF012
 
+    with pytest.raises(TypeError, match="b: not a field of this module"):
 
-def test_other_classes_are_the_standard_ones():
+        @dataclass(frozen=True, slots=True)
+        class Foreign:
+            b: int = dataclasses.field(default=1)
+
+
+def test_a_class_that_is_not_frozen():
     @dataclass(slots=True)
     class Loose:
         a: int = 1
@@ -132,3 +140,14 @@ def test_other_classes_are_the_standard_ones():
     loose = Loose()
     loose.a = 2
     assert loose == Loose(2)
+    assert copy.copy(loose) == dataclasses.replace(Loose(), a=2) == replace(Loose(), a=2)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(loose)
+
+
+def test_replace_and_names():
+    many = Many("s", items=[1])
+    assert replace(many, items=[1, 2]).total == 3
+    assert names(Many) == ("secret", "seen", "items", "total", "later")
+    with pytest.raises(ValueError, match="total"):
+        replace(many, total=3)

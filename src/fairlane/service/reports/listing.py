@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from fairlane.model.errors import Invalid, NotFound, did_you_mean
 from fairlane.model.names import SCHEMA
 from fairlane.model.plan import Hold
 from fairlane.model.project import Group, Project, groups_under
+from fairlane.model.record import replace
 from fairlane.model.snapshot import waits_of
 from fairlane.model.task import Attempt, LaneKey, Status, Task
 from fairlane.planner import gates, readiness

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass as plain_dataclass
 from dataclasses import field, replace
 
 from fairlane.clock import VirtualClock
@@ -15,6 +14,7 @@ from fairlane.engine.round import Committed, committed_round
 from fairlane.engine.snapshot import Asker, PlannedRound
 from fairlane.executors.base import Gone, Handle, Running, State
 from fairlane.model.instant import Instant
+from fairlane.model.record import dataclass as plain_dataclass
 from fairlane.model.task import Attempt, Task
 from fairlane.settings import HOST, WorkerSettings
 from fairlane.simulation.processes import Machine, VirtualExecutor

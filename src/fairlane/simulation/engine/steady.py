@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from fairlane.engine.context import Context
+from fairlane.model.record import dataclass, field
 from fairlane.policy.policy import Policy
 
 

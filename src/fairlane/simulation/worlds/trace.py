@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass as plain_dataclass
 from dataclasses import field
 from decimal import Decimal
 from operator import attrgetter
@@ -16,6 +15,7 @@ from fairlane.model import values
 from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
 from fairlane.model.errors import FairlaneError, Invalid
 from fairlane.model.instant import SECOND, Micros
+from fairlane.model.record import dataclass as plain_dataclass
 from fairlane.model.task import Outcome, Task, agent_of
 from fairlane.model.values import Reader, Values
 from fairlane.policy.schema import COUNTERS
