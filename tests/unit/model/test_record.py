@@ -125,7 +125,7 @@ def test_wrong_calls_and_wrong_classes():
         class Wrong:
             a: list[int] = []  # noqa: RUF012
 
-    with pytest.raises(TypeError, match="b: not a field of this module"):
+    with pytest.raises(TypeError, match="b: a field of the standard module"):
 
         @dataclass(frozen=True, slots=True)
         class Foreign:
