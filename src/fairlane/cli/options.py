@@ -74,7 +74,7 @@ def command_of(verb: Verb) -> click.Command:
     """The command of a verb that is described once."""
     command = takes_options(verb.options)(takes_call(verb.function))
     if verb.argument is not None:
-        command = click.argument(verb.argument, **verb.settings or {})(command)
+        command = click.argument(verb.argument, **verb.settings)(command)
     return click.command(verb.name, cls=_Described, verb=verb)(command)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairlane.cli.call import COMMON, Call
 from fairlane.cli.verb import Verb
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 #: Who sets one of these asks for more than a plain command: completion, or a right to call.
 _LEFT_TO_CLICK = ("_FAIRLANE_COMPLETE", "FAIRLANE_LEASE")
+#: How an option is written: the parameter's name, its value (None: the next word), the settings.
+_Way: TypeAlias = "tuple[str, bool | None, Mapping[str, Any]]"
 
 
-class Plain(NamedTuple):
-    """A command line that was read."""
+class Plain:
+    """A command line that was read: the verb, and the values by the name of the parameter."""
 
-    verb: Verb
-    call: Call
-    values: dict[str, Any]  # by the name of the function's parameter
+    def __init__(self, verb: Verb, call: Call, values: dict[str, Any]) -> None:
+        self.verb, self.call, self.values = verb, call, values
 
     def perform(self) -> int:
         """Do it; the exit code."""
@@ -36,14 +37,6 @@ class Plain(NamedTuple):
             return self.verb.function(self.call, **self.values) or 0
         finally:
             self.call.close()
-
-
-class _Flag(NamedTuple):
-    """One way to write an option."""
-
-    name: str  # of the parameter
-    value: bool | None  # None: the next word is the value
-    settings: Mapping[str, Any]
 
 
 def read(arguments: Sequence[str], modules: Mapping[str, tuple[str, str]]) -> Plain | None:
@@ -62,7 +55,7 @@ def read(arguments: Sequence[str], modules: Mapping[str, tuple[str, str]]) -> Pl
         for name, value in before.items():
             call.keep(name, value)
         return Plain(verb, call, _values(verb, words[1:], call))
-    except (ValueError, FairlaneError):  # not plain, or wrong: click says so
+    except (LookupError, ValueError, FairlaneError):  # not plain, or wrong: click says so
         return None
 
 
@@ -83,7 +76,7 @@ def _values(verb: Verb, words: Sequence[str], call: Call) -> dict[str, Any]:
     for name in [name for name in given if f"--{name}" in COMMON]:
         call.keep(name, given.pop(name))
     if verb.argument is not None:
-        if not free and (verb.settings or {}).get("required", True):
+        if not free and verb.settings.get("required", True):
             raise ValueError("click looks for it elsewhere, or says that it is missing")
         values[verb.argument] = free.pop(0) if free else None
     if free:
@@ -107,7 +100,7 @@ def _options(
             free.append(word)
             continue
         written, sign, text = word.partition("=")
-        name, value, settings = known.get(written) or _unknown()
+        name, value, settings = known[written]
         if value is None and not sign:
             if at == len(words):
                 raise ValueError("a value is missing")
@@ -119,11 +112,11 @@ def _options(
     return given, free
 
 
-def _flags(option: str, settings: Mapping[str, Any]) -> list[tuple[str, _Flag]]:
+def _flags(option: str, settings: Mapping[str, Any]) -> list[tuple[str, _Way]]:
     name, (yes, slash, no) = _name(option, settings), option.partition("/")
     if slash:
-        return [(yes, _Flag(name, True, settings)), (no, _Flag(name, False, settings))]
-    return [(yes, _Flag(name, True if settings.get("is_flag") else None, settings))]
+        return [(yes, (name, True, settings)), (no, (name, False, settings))]
+    return [(yes, (name, True if settings.get("is_flag") else None, settings))]
 
 
 def _name(option: str, settings: Mapping[str, Any]) -> str:
@@ -137,7 +130,3 @@ def _read(text: str, settings: Mapping[str, Any]) -> object:
     if "min" in settings and value < settings["min"]:
         raise ValueError("too small")
     return value
-
-
-def _unknown() -> _Flag:
-    raise ValueError("no such option")

@@ -24,7 +24,7 @@ Counters: TypeAlias = dict[str, int]
 FILE_BYTES_MAX = 1_000_000
 #: So is a list of tasks or a scenario beyond this one.
 LIST_BYTES_MAX = 100_000_000
-_SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
+_SECONDS = r"[0-9]{1,12}(?:\.[0-9]{1,6})?"
 
 
 def token_count(text: str) -> int:
@@ -72,7 +72,7 @@ def used(tokens: Counters | None, micros: int | None) -> dict[str, object]:
 
 def seconds(text: str) -> Micros:
     """A length: 90 and 1.5 are seconds, 5m is five minutes."""
-    if _SECONDS.fullmatch(text):
+    if re.fullmatch(_SECONDS, text):
         whole, _, part = text.partition(".")
         return int(whole) * SECOND + int(part.ljust(6, "0"))
     return parse_duration(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,16 +13,22 @@ Options: TypeAlias = "dict[str, dict[str, Any]]"
 ID = {"metavar": "ID", "envvar": "FAIRLANE_TASK"}
 
 
-class Verb(NamedTuple):
+class Verb:
     """What one types, and the function that gets it: the call, then each value by its name."""
 
-    name: str
-    function: Callable[..., int | None]
-    options: Options
-    argument: str | None = None
-    settings: dict[str, Any] | None = None  # of the argument, as click takes them
-    rest: str | None = None  # takes the words after `--`
-    hint: str | None = None  # for an argument too many
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., int | None],
+        options: Options,
+        argument: str | None = None,
+        settings: dict[str, Any] | None = None,  # of the argument, as click takes them
+        rest: str | None = None,  # takes the words after `--`
+        hint: str | None = None,  # for an argument too many
+    ) -> None:
+        self.name, self.function, self.options = name, function, options
+        self.argument, self.settings = argument, settings or {}
+        self.rest, self.hint = rest, hint
 
 
 def verb(name: str, options: Options, **parts: Any) -> Callable[[Callable[..., int | None]], Verb]:

@@ -24,7 +24,7 @@ PRESETS = Path(__file__).with_name("presets")
 #: A policy is a page; a file beyond this size is not one.
 FILE_BYTES_MAX = 1_000_000
 
-_AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_AT = r" \(at (?:line (\d+), column \d+|end of document)\)$"
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _LINE = re.compile(rf"\s*(?:(\[\[?)\s*({_DOTTED})\s*\]|({_DOTTED})\s*=)")
@@ -238,10 +238,10 @@ def parse_toml(text: str, origin: str) -> dict[str, object]:
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except (ValueError, RecursionError) as error:
-        at = _AT.search(str(error))
+        at = re.search(_AT, str(error))
         line = (at[1] or str(text.count("\n") + 1)) if at else ""
         place = f"{origin}:{line}" if line else origin
-        what = _AT.sub("", str(error))
+        what = re.sub(_AT, "", str(error))
         hint = 'Settings are lines such as caps.all = 4; text needs quotes: lease.ttl = "5m".'
         raise Invalid(f"{place}: not TOML: {what}", hint, code="invalid_policy") from error
 

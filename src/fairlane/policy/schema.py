@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Windows that begin with the calendar (UTC, weeks from Monday), and the one that never ends.
 CALENDAR_WINDOWS = ("day", "week", "month")
 TOTAL_WINDOW = "total"
-_NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,128}")
+_NAME = r"[^\s\x00-\x1f\x7f]{1,128}"
 
 
 class Kind(NamedTuple):
@@ -118,7 +118,7 @@ class Scope:
 
 def is_name(value: object) -> bool:
     """Whether something can be the name of a kind or a project: text without spaces."""
-    return isinstance(value, str) and bool(_NAME.fullmatch(value))
+    return isinstance(value, str) and bool(re.fullmatch(_NAME, value))
 
 
 ORDER_KEYS = ("guarantee", "share", "overdue", "priority", "score", "age")

@@ -128,7 +128,7 @@ _ONE_ONLY = ("id", "title", "prompt", "command")
 #: The recipes that come with Fairlane, for the help; a test compares.
 RECIPES = "best-of-two, fix, full, plan"
 #: How a server names one of many tasks.
-_NAMED = re.compile(r"task ([0-9]+): ")
+_NAMED = r"task ([0-9]+): "
 #: Kind and project of a single task, and whether it waits; None: not needed.
 Look: TypeAlias = "tuple[str, str, bool] | None"
 
@@ -224,7 +224,7 @@ def _add_there(call: Call, records: Records, how: dict[str, object]) -> tuple[Ad
     try:
         document: AddedAnswer = call.ask("add", tasks=records.rows, **how)
     except Invalid as error:
-        at = _NAMED.match(error.message)
+        at = re.match(_NAMED, error.message)
         if at is None:
             raise
         plain = Invalid(error.message[at.end() :], error.hint, error.error_code)

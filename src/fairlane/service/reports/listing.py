@@ -19,7 +19,7 @@ from fairlane.model.task import Attempt, LaneKey, Status, Task
 from fairlane.planner import gates, readiness
 from fairlane.planner.readiness import GATE, SENTENCES
 from fairlane.service.attempt_named import unknown_task
-from fairlane.service.reports import documents, merging, outcome
+from fairlane.service.reports import documents, merging
 from fairlane.store.base import Filter, Placed, Reading
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def list_tasks(
 
 def show(context: Context, task: str) -> TaskAnswer:
     """One task whole: what it says, its attempts, its last events."""
+    from fairlane.service.reports import outcome
+
     with context.store.read() as reading:
         placed = reading.placed(task)
         if placed is None:
