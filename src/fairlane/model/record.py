@@ -8,23 +8,9 @@ and `asdict` see is the same.
 
 from __future__ import annotations
 
-import json.encoder
-from enum import Enum
 from functools import cache, partial
 from operator import attrgetter
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    NamedTuple,
-    NoReturn,
-    Protocol,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import dataclasses
@@ -46,7 +32,7 @@ else:
 
     def replace(value: Any, /, **changes: object) -> Any:
         """As the standard one: made anew, so that it is checked again."""
-        for name, part in _fields_of(type(value)).items():
+        for name, part in fields_of(type(value)).items():
             if part.init:
                 changes.setdefault(name, getattr(value, name))
             elif name in changes:
@@ -113,12 +99,13 @@ class _Record(Protocol):
 def _record(cls: type, frozen: bool) -> type:
     """The class with slots, and what all such classes have."""
     body = {name: value for name, value in vars(cls).items() if name not in _NOT_COPIED}
-    by_name = {name: _field_in(name, body) for name in body.get("__annotations__", {})}
+    own = {name: _field_in(name, body) for name in body.get("__annotations__", {})}
+    by_name = _gathered(cls, "_fields_here") | own
     compared = tuple(name for name, part in by_name.items() if part.compare)
     shared = _SHARED if frozen else _SHARED_LOOSE
     body |= {name: value for name, value in shared.items() if name not in body}
     body |= {
-        "__slots__": tuple(by_name),
+        "__slots__": tuple(own),
         "__match_args__": tuple(name for name, part in by_name.items() if part.init),
         "__dataclass_fields__": _STANDARD,
         "__init__": _INIT,
@@ -128,6 +115,12 @@ def _record(cls: type, frozen: bool) -> type:
     made = type(cls)(cls.__name__, cls.__bases__, body)
     made.__qualname__ = cls.__qualname__
     return made
+
+
+def _gathered(cls: type, table: str) -> dict[str, Any]:
+    """A table of a class with those of the classes below it."""
+    rows = (vars(each).get(table, {}).items() for each in reversed(cls.__mro__))
+    return {name: value for row in rows for name, value in row}
 
 
 def _field_in(name: str, body: dict[str, Any]) -> _Field:
@@ -143,7 +136,7 @@ def _field_in(name: str, body: dict[str, Any]) -> _Field:
     return field
 
 
-def _fields_of(kind: Any) -> dict[str, _Field]:
+def fields_of(kind: Any) -> dict[str, _Field]:
     """The fields of a class that was made here."""
     found: dict[str, _Field] = kind._fields_here
     return found
@@ -151,7 +144,7 @@ def _fields_of(kind: Any) -> dict[str, _Field]:
 
 def names(kind: type) -> tuple[str, ...]:
     """The names of a class's fields, in order."""
-    return tuple(_fields_of(kind))
+    return tuple(fields_of(kind))
 
 
 class _MadeLate:
@@ -169,8 +162,9 @@ class _MadeLate:
 def _init(cls: Any) -> Callable[..., None]:
     """The one function that is written for every class."""
     space: dict[str, Any] = {"put": object.__setattr__, "NONE": _NONE}
+    frozen = cls.__setattr__ is not object.__setattr__
     takes, lines = ["self"], []
-    for name, part in _fields_of(cls).items():
+    for name, part in fields_of(cls).items():
         default, made = f"default_{name}", part.is_made
         if made or part.default is not _NONE:
             space[default] = part.default_factory if made else part.default
@@ -180,7 +174,9 @@ def _init(cls: Any) -> Callable[..., None]:
             value = f"{value} if {name} is NONE else {name}" if made else name
         elif default not in space:
             continue  # set after the rest, by the class itself
-        lines.append(f"    put(self, '{name}', {value})")
+        lines.append(
+            f"    put(self, '{name}', {value})" if frozen else f"    self.{name} = {value}"
+        )
     if hasattr(cls, "__post_init__"):
         lines.append("    self.__post_init__()")
     exec(f"def __init__({', '.join(takes)}):\n" + "\n".join(lines or ["    pass"]), space)
@@ -190,8 +186,8 @@ def _init(cls: Any) -> Callable[..., None]:
 
 
 def _standard_fields(cls: Any) -> dict[str, dataclasses.Field[Any]]:
-    kinds = cls.__annotations__
-    return {name: part.standard(name, kinds[name]) for name, part in _fields_of(cls).items()}
+    kinds = _gathered(cls, "__annotations__")
+    return {name: part.standard(name, kinds[name]) for name, part in fields_of(cls).items()}
 
 
 _INIT = _MadeLate("__init__", _init)
@@ -206,7 +202,7 @@ def _reader(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
 
 
 def _repr(self: _Record) -> str:
-    shown = (name for name, part in _fields_of(self).items() if part.repr)
+    shown = (name for name, part in fields_of(self).items() if part.repr)
     values = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
     return f"{type(self).__qualname__}({values})"
 
@@ -228,11 +224,11 @@ def _no_change(self: _Record, name: str, value: object = None) -> NoReturn:
 
 
 def _get_state(self: _Record) -> list[object]:
-    return [getattr(self, name, _UNSET) for name in self.__slots__]
+    return [getattr(self, name, _UNSET) for name in fields_of(self)]
 
 
 def _set_state(self: _Record, state: list[object]) -> None:
-    for name, value in zip(self.__slots__, state, strict=True):
+    for name, value in zip(fields_of(self), state, strict=True):
         if value != _UNSET:
             object.__setattr__(self, name, value)
 
@@ -262,7 +258,7 @@ class Layout(NamedTuple):
 
 
 def _layout(kind: type[_Record]) -> Layout:
-    by_name = _fields_of(kind)
+    by_name = fields_of(kind)
     blank = [part.default_factory() if part.is_made else part.default for part in by_name.values()]
     places = {name: place for place, name in enumerate(by_name)}
     return Layout(places, blank, *_quick(kind, list(by_name)))
@@ -307,121 +303,3 @@ def changed(value: T, /, **changes: object) -> T:
         row[places[name]] = part
     after: T = make(row)
     return after
-
-
-def encode(value: object) -> object:
-    """A value as JSON has it; fields that have their default are left out."""
-    return _encoder(type(value))(value)
-
-
-def decode(kind: type[T], document: object) -> T:
-    """The value of a type that `encode` wrote."""
-    value: T = _decode(kind, document)
-    return value
-
-
-def _decode(kind: object, document: Any) -> Any:
-    from fractions import Fraction
-    from types import UnionType
-
-    origin = get_origin(kind)
-    if origin is Union or origin is UnionType:
-        if document is None:
-            return None
-        return _decode(next(arm for arm in get_args(kind) if arm is not type(None)), document)
-    if origin is tuple:
-        return _tuple(get_args(kind), document)
-    if origin is not None and issubclass(origin, dict):
-        value_kind = get_args(kind)[1]
-        return {key: _decode(value_kind, value) for key, value in document.items()}
-    if isinstance(kind, type):
-        if _is_record(kind):
-            hints = _hints(kind)
-            return kind(**{name: _decode(hints[name], value) for name, value in document.items()})
-        if hasattr(kind, "_fields"):
-            parts = zip(_hints(kind).values(), document, strict=True)
-            return kind(*(_decode(part_kind, part) for part_kind, part in parts))
-        if issubclass(kind, Enum | Fraction):
-            return kind(document)
-    return document
-
-
-def canonical(document: object) -> bytes:
-    """One way to write a document: sorted keys, no spaces, UTF-8."""
-    return _write(document).encode("utf-8", "surrogatepass")
-
-
-def digest(data: bytes) -> str:
-    """SHA-256 as text: one name for the same bytes."""
-    from hashlib import sha256  # not every command needs it
-
-    return sha256(data).hexdigest()
-
-
-def writer(sort_keys: bool = False) -> Callable[[object], str]:
-    """JSON without spaces, by an encoder that is made once and not for every call."""
-    plain = json.JSONEncoder(
-        sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=False, check_circular=False
-    )
-    make = getattr(json.encoder, "c_make_encoder", None)
-    text = getattr(json.encoder, "encode_basestring", None)
-    if make is None or text is None:
-        return plain.encode
-    quick = make(None, plain.default, text, None, ":", ",", sort_keys, False, True)
-    return lambda document: "".join(quick(document, 0))
-
-
-_write = writer(sort_keys=True)
-
-
-def _find_encoder(kind: type) -> Callable[[Any], object]:
-    if issubclass(kind, Enum):
-        return attrgetter("value")
-    if _is_record(kind):
-        return partial(_fields, _defaults(kind))
-    if issubclass(kind, dict):
-        return lambda value: {str(key): encode(part) for key, part in value.items()}
-    if issubclass(kind, tuple | list) and not _is_plain(kind):
-        return lambda value: [_encoder(type(part))(part) for part in value]
-    return str if kind.__name__ == "Fraction" else lambda value: value
-
-
-def _is_record(kind: type) -> bool:
-    return hasattr(kind, "_fields_here")
-
-
-#: How values of one type are written; found once, because snapshots hold thousands.
-_encoder: Callable[[type], Callable[[Any], object]] = cache(_find_encoder)
-#: The types of a class's fields.
-_hints: Callable[[object], dict[str, object]] = cache(get_type_hints)
-
-
-def _fields(defaults: tuple[tuple[str, object], ...], value: object) -> dict[str, object]:
-    return {
-        name: _encoder(type(part))(part)
-        for name, default in defaults
-        if (part := getattr(value, name)) != default
-    }
-
-
-def _is_plain(kind: object) -> bool:
-    """Whether JSON has everything that a type may hold: such a tuple is written as it is."""
-    if kind in (str, int, float, bool, type(None), Ellipsis):
-        return True
-    parts = _hints(kind).values() if hasattr(kind, "_fields") else get_args(kind)
-    return bool(parts) and all(_is_plain(part) for part in parts)
-
-
-def _tuple(kinds: tuple[object, ...], document: list[object]) -> tuple[object, ...]:
-    if len(kinds) == 2 and kinds[1] is Ellipsis:
-        return tuple(_decode(kinds[0], part) for part in document)
-    return tuple(_decode(kind, part) for kind, part in zip(kinds, document, strict=True))
-
-
-def _defaults(kind: Any) -> tuple[tuple[str, object], ...]:
-    """Field names with their defaults; a mapping or tuple made anew counts as empty."""
-    return tuple(
-        (name, part.default_factory() if part.is_made else part.default)
-        for name, part in _fields_of(kind).items()
-        if part.init
-    )

@@ -381,10 +381,8 @@ def _of_groups(reading: Reading, group: str) -> dict[str, Task]:
     """The tasks of a group and of the groups under it."""
     from fairlane.service.reports.listing import every, lineage
 
-    tasks: dict[str, Task] = {}
-    for name in lineage(reading, group):
-        tasks |= {placed.task.id: placed.task for placed in every(reading, Filter(group=name))}
-    return tasks
+    rows = (every(reading, Filter(group=name)) for name in lineage(reading, group))
+    return {placed.task.id: placed.task for each in rows for placed in each}
 
 
 def _descendants(reading: Reading, tasks: Mapping[str, Task]) -> dict[str, Task]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane.model.instant import MINUTE, SECOND, Instant, Micros
 from fairlane.model.record import changed, dataclass
-from fairlane.model.record import dataclass as plain_dataclass
 from fairlane.model.task import Outcome
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class Refusal(NamedTuple):
     outcome: Outcome = Outcome.THROTTLED
 
 
-@plain_dataclass(slots=True)
+@dataclass(slots=True)
 class _Window:
     """What was used since the window began; it begins with the first request after its end."""
 

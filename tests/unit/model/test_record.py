@@ -145,6 +145,24 @@ def test_a_class_that_is_not_frozen():
         hash(loose)
 
 
+def test_a_class_takes_over_the_fields_of_another():
+    @dataclass(slots=True)
+    class Base:
+        a: int
+        b: int = 2
+
+    @dataclass(slots=True)
+    class Above(Base):
+        b: int = 3
+        c: int = 4
+
+    above = Above(1)
+    assert (above.a, above.b, above.c) == (1, 3, 4)
+    assert repr(above).endswith("Above(a=1, b=3, c=4)")
+    assert [each.name for each in dataclasses.fields(above)] == ["a", "b", "c"]
+    assert above != Base(1)
+
+
 def test_replace_and_names():
     many = Many("s", items=[1])
     assert replace(many, items=[1, 2]).total == 3
