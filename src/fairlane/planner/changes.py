@@ -12,10 +12,10 @@ from fairlane.model.plan import Hold
 from fairlane.model.project import Budget, Pool
 from fairlane.model.record import dataclass, replace
 from fairlane.model.snapshot import Snapshot, Waiting
-from fairlane.model.task import Lane, Outcome, Status
+from fairlane.model.task import Entry, Lane, Outcome, Status
 from fairlane.planner.gates.budget import reserved_in
 from fairlane.planner.gates.paused import scope_words
-from fairlane.planner.lanes import WindowUsedUp
+from fairlane.planner.lanes import TASK, WindowUsedUp
 from fairlane.planner.round import Round
 from fairlane.planner.rules import LaneRules
 from fairlane.policy.policy import Policy
@@ -169,24 +169,26 @@ def _set(sentence: str, key: str, value: object) -> Change:
 
 
 def _without(snapshot: Snapshot, task: str) -> Snapshot:
-    lanes = [_lane_without(lane, task) for lane in snapshot.lanes]
-    waiting = [
-        replace(
-            row,
-            needs=tuple(pair for pair in row.needs if pair[0] != task),
-            parent=None if row.parent and row.parent[0] == task else row.parent,
-        )
-        for row in snapshot.waiting
-        if row.entry.task != task
-    ]
+    lanes = snapshot.lanes
+    if all(row.task != task for row in snapshot.in_flight):  # else it is in no lane
+        lanes = _lanes_without(lanes, task)
+    waiting = (_waiting_without(row, task) for row in snapshot.waiting if row.entry.task != task)
     return replace(
         snapshot,
-        lanes=tuple(lane for lane in lanes if lane.count),
+        lanes=lanes,
         waiting=tuple(waiting),
         in_flight=tuple(row for row in snapshot.in_flight if row.task != task),
         pools=_proved(snapshot, task),
         ended=snapshot.ended | {task: Status.DONE},
     )
+
+
+def _waiting_without(row: Waiting, task: str) -> Waiting:
+    is_child = row.parent is not None and row.parent[0] == task
+    if not is_child and all(pair[0] != task for pair in row.needs):
+        return row
+    needs = tuple(pair for pair in row.needs if pair[0] != task)
+    return replace(row, needs=needs, parent=None if is_child else row.parent)
 
 
 def _with_files(snapshot: Snapshot, artifacts: tuple[str, ...]) -> Snapshot:
@@ -197,9 +199,20 @@ def _with_files(snapshot: Snapshot, artifacts: tuple[str, ...]) -> Snapshot:
     return replace(snapshot, waiting=tuple(rows))
 
 
+def _lanes_without(lanes: tuple[Lane, ...], task: str) -> tuple[Lane, ...]:
+    for at, lane in enumerate(lanes):
+        if any(task in map(TASK, entries) for entries in _orders(lane)):
+            rest = _lane_without(lane, task)
+            return (*lanes[:at], *([rest] if rest.count else []), *lanes[at + 1 :])
+    return lanes
+
+
+def _orders(lane: Lane) -> tuple[tuple[Entry, ...], ...]:
+    same = lane.by_ready is lane.by_created
+    return (lane.by_ready,) if same else (lane.by_ready, lane.by_created)
+
+
 def _lane_without(lane: Lane, task: str) -> Lane:
-    if all(entry.task != task for entry in (*lane.by_ready, *lane.by_created)):
-        return lane
     by_ready = tuple(entry for entry in lane.by_ready if entry.task != task)
     by_created = tuple(entry for entry in lane.by_created if entry.task != task)
     if lane.count > 1 and not (by_ready and by_created):

@@ -12,7 +12,8 @@ from fairlane.lifecycle.backoff import half_open_at
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.record import replace
 from fairlane.model.snapshot import Snapshot, Waiting, waits_of
-from fairlane.model.task import Lane, Status, Task
+from fairlane.model.task import Lane, LaneKey, Status, Task
+from fairlane.planner.round import Round
 from fairlane.planner.why import PLACES_MAX, Why, explain, place_of
 from fairlane.policy.policy import Policy
 from fairlane.service.attempt_named import unknown_task
@@ -54,16 +55,18 @@ def _queued(context: Context, reading: Reading, policy: Policy, now: Instant, ta
     snapshot = replace(planned.snapshot, waiting=others)
     placed = reading.placed(task.id)
     waits = placed is not None and bool(placed.wait)
-    near = _widened(snapshot, reading, policy, task.project, WINDOW_OWN)
+    near = _widened(snapshot, reading, policy, WINDOW_OWN, task.project)
     others = (*others, *_followers(reading, policy, now, near, task))
     near = replace(near, waiting=others)
     if waits and _fits(near, subject, policy):
         near = replace(near, waiting=(*others, subject))
     answer = explain(near, policy, now, subject)
-    if waits or answer.position is not None or _all_read(near, task.project):
-        return answer
-    far = _widened(near, reading, policy, task.project, PLACES_MAX + 1)
-    position, ahead = place_of(far, policy, now, subject)
+    position, ahead, short = answer.position, answer.ahead, answer.short_of
+    for _ in near.lanes:
+        if short is None:
+            break
+        near = _widened(near, reading, policy, PLACES_MAX + 1, short)
+        position, ahead, short = place_of(Round(near, policy, now), subject)
     return replace(answer, position=position, ahead=ahead)
 
 
@@ -89,12 +92,14 @@ def _followers(
 
 
 def _widened(
-    snapshot: Snapshot, reading: Reading, policy: Policy, project: str, window: int
+    snapshot: Snapshot, reading: Reading, policy: Policy, window: int, which: str | LaneKey
 ) -> Snapshot:
+    """With more of the lanes of a project, or of one lane."""
     age_from = policy.score.age_from
 
     def widen(lane: Lane) -> Lane:
-        if lane.key.project != project or len(lane.by_ready) >= min(window, lane.count):
+        read = len(lane.by_ready)
+        if which not in (lane.key.project, lane.key) or read >= min(window, lane.count):
             return lane
         return next(iter(reading.lanes(age_from, window, [lane.key])), lane)
 
@@ -110,11 +115,6 @@ def _fits(snapshot: Snapshot, subject: Waiting, policy: Policy) -> bool:
                 return (entry.created_at, entry.seq) < (last.created_at, last.seq)
             return (entry.ready_since, entry.seq) < (last.ready_since, last.seq)
     return True
-
-
-def _all_read(snapshot: Snapshot, project: str) -> bool:
-    mine = (lane for lane in snapshot.lanes if lane.key.project == project)
-    return all(lane.count <= len(lane.by_ready) for lane in mine)
 
 
 def _verdict(context: Context, reading: Reading, task: Task) -> str:
