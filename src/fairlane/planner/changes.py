@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,10 +12,10 @@ from fairlane.model.plan import Hold
 from fairlane.model.project import Budget, Pool
 from fairlane.model.record import dataclass, replace
 from fairlane.model.snapshot import Snapshot, Waiting
-from fairlane.model.task import Entry, Lane, Outcome, Status
+from fairlane.model.task import Lane, LaneKey, Outcome, Status
 from fairlane.planner.gates.budget import reserved_in
 from fairlane.planner.gates.paused import scope_words
-from fairlane.planner.lanes import TASK, WindowUsedUp
+from fairlane.planner.lanes import WindowUsedUp
 from fairlane.planner.round import Round
 from fairlane.planner.rules import LaneRules
 from fairlane.policy.policy import Policy
@@ -73,10 +73,10 @@ def wait_until(time: Instant) -> Change:
     return Change(f"it is {shown}", {"at": shown}, lambda world: (world[0], world[1], time))
 
 
-def end(task: str) -> Change:
-    """A task ends, done."""
+def end(task: str, lane: LaneKey | None) -> Change:
+    """A task ends, done; `lane`: where it is ready."""
     return Change(
-        f"{task} is done", {"end": task}, lambda world: (_without(world[0], task), *world[1:])
+        f"{task} is done", {"end": task}, lambda world: (_without(world[0], task, lane), *world[1:])
     )
 
 
@@ -120,7 +120,9 @@ def raise_budget(policy: Policy, budget: Budget, value: int) -> Change:
     return _set(f"the budget of {budget.scope} is raised to {shown}", "budget", rows)
 
 
-def of_time_and_tasks(subject: Waiting, holds: list[Hold], now: Instant) -> Iterator[Change]:
+def of_time_and_tasks(
+    subject: Waiting, holds: list[Hold], now: Instant, lane_of: Mapping[str, LaneKey]
+) -> Iterator[Change]:
     """Time, tasks that end, files that appear, pauses that are lifted: as the holds name them."""
     for time in sorted({hold.until for hold in holds if hold.until is not None}):
         if time > now:
@@ -128,7 +130,7 @@ def of_time_and_tasks(subject: Waiting, holds: list[Hold], now: Instant) -> Iter
     holders = dict.fromkeys(task for hold in holds for task in hold.holders)
     for task in list(holders)[:ENDS_MAX]:
         if task != subject.entry.task:
-            yield end(task)
+            yield end(task, lane_of.get(task))
     if subject.artifacts:
         yield appear(subject.artifacts)
     if subject.paused:
@@ -168,14 +170,14 @@ def _set(sentence: str, key: str, value: object) -> Change:
     )
 
 
-def _without(snapshot: Snapshot, task: str) -> Snapshot:
+def _without(snapshot: Snapshot, task: str, lane: LaneKey | None) -> Snapshot:
     lanes = snapshot.lanes
-    if all(row.task != task for row in snapshot.in_flight):  # else it is in no lane
-        lanes = _lanes_without(lanes, task)
+    if lane is not None:
+        lanes = tuple(_lane_without(each, task) if each.key == lane else each for each in lanes)
     waiting = (_waiting_without(row, task) for row in snapshot.waiting if row.entry.task != task)
     return replace(
         snapshot,
-        lanes=lanes,
+        lanes=tuple(each for each in lanes if each.count),
         waiting=tuple(waiting),
         in_flight=tuple(row for row in snapshot.in_flight if row.task != task),
         pools=_proved(snapshot, task),
@@ -197,19 +199,6 @@ def _with_files(snapshot: Snapshot, artifacts: tuple[str, ...]) -> Snapshot:
         for row in snapshot.waiting
     ]
     return replace(snapshot, waiting=tuple(rows))
-
-
-def _lanes_without(lanes: tuple[Lane, ...], task: str) -> tuple[Lane, ...]:
-    for at, lane in enumerate(lanes):
-        if any(task in map(TASK, entries) for entries in _orders(lane)):
-            rest = _lane_without(lane, task)
-            return (*lanes[:at], *([rest] if rest.count else []), *lanes[at + 1 :])
-    return lanes
-
-
-def _orders(lane: Lane) -> tuple[tuple[Entry, ...], ...]:
-    same = lane.by_ready is lane.by_created
-    return (lane.by_ready,) if same else (lane.by_ready, lane.by_created)
 
 
 def _lane_without(lane: Lane, task: str) -> Lane:

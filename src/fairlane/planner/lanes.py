@@ -58,11 +58,11 @@ class LaneCursor:
     def left(self) -> Left:
         """What was not taken."""
         rest = self.entries[self.taken : self.taken + IDS_SHOWN]
-        return self.rules, self.count - self.taken, tuple(map(TASK, rest))
+        return self.rules, self.count - self.taken, tuple(map(_TASK, rest))
 
 
 #: The id of an entry.
-TASK: Callable[[Entry], str] = itemgetter(0)
+_TASK: Callable[[Entry], str] = itemgetter(0)
 #: A project's lanes, best first: rank and line in one tuple, which compares faster than two.
 #: Ranks are equally long and no two have the same `seq`, so lines are never compared.
 Item = tuple[*tuple[int, ...], LaneCursor]

@@ -53,11 +53,12 @@ class Tries:
         subject: Waiting,
         round: Round,
         holds: list[Hold],
-        ranks: dict[Instant, dict[str, Rank]] | None = None,
+        parent: Tries | None = None,
     ) -> None:
         self._world, self._subject, self._round, self._holds = world, subject, round, holds
         #: The ranks of the heads of lanes as of a time: no change is to the order.
-        self._ranks = {} if ranks is None else ranks
+        self._ranks: dict[Instant, dict[str, Rank]] = parent._ranks if parent else {}
+        self._lane_of: dict[str, LaneKey] = parent._lane_of if parent else _lanes_of_tasks(world[0])
         self._lane = round.rules.of_lane(subject.lane, shape_of(subject.lane))
 
     def smallest(self) -> list[Change]:
@@ -80,7 +81,7 @@ class Tries:
                 continue
             subject = found(world[0], self._subject.entry.task) or self._subject
             _, holds = holds_of(round, subject, ())
-            for second in islice(Tries(world, subject, round, holds, self._ranks).singles(), 1):
+            for second in islice(Tries(world, subject, round, holds, self).singles(), 1):
                 yield changes.both(first, second)
 
     def _firsts(self) -> Iterator[Change]:
@@ -91,7 +92,7 @@ class Tries:
             yield limit.raised_to(limit.base + limit.step)
 
     def _events(self, holds: list[Hold]) -> Iterator[Change]:
-        yield from changes.of_time_and_tasks(self._subject, holds, self._world[2])
+        yield from changes.of_time_and_tasks(self._subject, holds, self._world[2], self._lane_of)
         yield from changes.of_pauses(self._lane, self._round)
 
     def _raised(self) -> Iterator[Change]:
@@ -151,6 +152,16 @@ class Tries:
             if its <= rank or (order.by_project and lane.key.project != key.project):
                 lines.append(LaneCursor(lane, age_from, rules, order, its))
         return lines
+
+
+def _lanes_of_tasks(snapshot: Snapshot) -> dict[str, LaneKey]:
+    """The lane of each ready task that was read."""
+    return {
+        entry.task: lane.key
+        for lane in snapshot.lanes
+        for entries in {id(order): order for order in (lane.by_ready, lane.by_created)}.values()
+        for entry in entries
+    }
 
 
 def found(snapshot: Snapshot, task: str) -> Waiting | None:
