@@ -2,7 +2,7 @@
 
 The standard decorator writes and compiles six functions for every class, which a command pays
 before it does anything; its module alone takes five milliseconds. Here `__init__` is written when
-the first value is made; the rest is shared by all classes. What type checkers, `fields`, `replace`
+a class is used often; the rest is shared by all classes. What type checkers, `fields`, `replace`
 and `asdict` see is the same.
 """
 
@@ -45,6 +45,8 @@ __all__ = ["changed", "dataclass", "field", "filled", "layout", "names", "replac
 T = TypeVar("T")
 #: No default.
 _NONE: Any = object()
+#: So many values are filled field by field before `__init__` is written.
+_FEW = 2
 
 
 class _Field:
@@ -107,8 +109,8 @@ def _record(cls: type, frozen: bool) -> type:
     body |= {
         "__slots__": tuple(own),
         "__match_args__": tuple(name for name, part in by_name.items() if part.init),
-        "__dataclass_fields__": _STANDARD,
-        "__init__": _INIT,
+        "__dataclass_fields__": _StandardFields(),
+        "__init__": _LateInit(),
         "_fields_here": by_name,
         "_compared": staticmethod(_reader(compared)),
     }
@@ -147,16 +149,58 @@ def names(kind: type) -> tuple[str, ...]:
     return tuple(fields_of(kind))
 
 
-class _MadeLate:
-    """An attribute of a class that is made when somebody asks for it first."""
+class _StandardFields:
+    """What the functions of the standard module read, made when one of them asks first."""
 
-    def __init__(self, name: str, make: Callable[[Any], object]) -> None:
-        self._name, self._make = name, make
+    def __get__(self, value: object, kind: Any) -> dict[str, dataclasses.Field[Any]]:
+        kinds = _gathered(kind, "__annotations__")
+        made = {name: part.standard(name, kinds[name]) for name, part in fields_of(kind).items()}
+        kind.__dataclass_fields__ = made
+        return made
 
-    def __get__(self, value: object, kind: Any) -> object:
-        owner = next(each for each in kind.__mro__ if vars(each).get(self._name) is self)
-        setattr(owner, self._name, self._make(owner))
-        return getattr(kind if value is None else value, self._name)
+
+class _LateInit:
+    """`__init__`, which is written when a class is used often: most have one value in a command."""
+
+    def __init__(self) -> None:
+        self._values = 0  # how many were made without it
+
+    def __get__(self, value: object, kind: type) -> Callable[..., None]:
+        if value is not None and self._values < _FEW:
+            self._values += 1
+            return partial(_fill, self, value)
+        written: Callable[..., None] = self.written(kind)
+        return written if value is None else partial(written, value)
+
+    def written(self, kind: Any) -> Any:
+        """The function, which takes this one's place."""
+        owner: Any
+        for owner in kind.__mro__:
+            if vars(owner).get("__init__") is self:  # no other thread was quicker
+                owner.__init__ = _init(owner)
+        return kind.__init__
+
+
+def _fill(late: _LateInit, self: Any, /, *given: object, **named: object) -> None:
+    """Does what `__init__` does; what is wrong with a call, that says."""
+    values = dict(zip(self.__match_args__, given, strict=False))
+    if len(values) < len(given) or values.keys() & named.keys():
+        late.written(type(self))(self, *given, **named)
+    values |= named
+    for name, part in fields_of(self).items():
+        if part.init and name in values:
+            value = values.pop(name)
+        elif part.is_made or part.default is not _NONE:
+            value = part.default_factory() if part.is_made else part.default
+        elif part.init:
+            late.written(type(self))(self, *given, **named)
+        else:
+            continue  # set after the rest, by the class itself
+        object.__setattr__(self, name, value)
+    if values:
+        late.written(type(self))(self, *given, **named)
+    if hasattr(self, "__post_init__"):
+        self.__post_init__()
 
 
 def _init(cls: Any) -> Callable[..., None]:
@@ -183,15 +227,6 @@ def _init(cls: Any) -> Callable[..., None]:
     init: Callable[..., None] = space["__init__"]
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     return init
-
-
-def _standard_fields(cls: Any) -> dict[str, dataclasses.Field[Any]]:
-    kinds = _gathered(cls, "__annotations__")
-    return {name: part.standard(name, kinds[name]) for name, part in fields_of(cls).items()}
-
-
-_INIT = _MadeLate("__init__", _init)
-_STANDARD = _MadeLate("__dataclass_fields__", _standard_fields)
 
 
 def _reader(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
