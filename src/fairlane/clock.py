@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import os
-import select
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -54,6 +52,8 @@ class SystemClock:
         if not waitables and timeout is not None:
             time.sleep(max(0.0, timeout))
             return []
+        import select  # most commands never wait
+
         poll, known = select.poll(), {}
         for waitable in waitables:
             known[waitable.fileno()] = waitable
@@ -105,7 +105,9 @@ class VirtualClock:
 
     def after(self, seconds: float, action: Callable[[], object]) -> None:
         """Call this after a number of seconds; it ends the wait of that moment."""
-        heapq.heappush(self._alarms, (self.elapsed + seconds, next(self._numbers), action))
+        from heapq import heappush
+
+        heappush(self._alarms, (self.elapsed + seconds, next(self._numbers), action))
 
     def next_alarm(self) -> float | None:
         """When the next call is due, in seconds; None: never."""
@@ -113,11 +115,13 @@ class VirtualClock:
 
     def wait(self, timeout: float | None, *waitables: Waitable) -> list[Waitable]:
         """Pass to the next alarm, or to the end of the timeout; a waker that is set is ready."""
+        from heapq import heappop
+
         if ready := _set_wakers(waitables):
             return ready
         end = float("inf") if timeout is None else self.elapsed + max(0.0, timeout)
         if self._alarms and self._alarms[0][0] <= end:
-            self.elapsed, _, action = heapq.heappop(self._alarms)
+            self.elapsed, _, action = heappop(self._alarms)
             action()
         elif timeout is None:
             raise RuntimeError("nothing would ever end this wait")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import textwrap
 import unicodedata
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, TextIO
@@ -90,6 +89,10 @@ def width() -> int:
 def wrapped(text: str, indent: int, first: str = "") -> str:
     """A paragraph that fits the width; `first` replaces the indent of its first line."""
     lead = first or " " * indent
+    if text.isprintable() and text[-1:].strip() and len(lead) + len(text) <= width():
+        return lead + text
+    import textwrap  # most texts fit
+
     return textwrap.fill(
         text,
         width(),

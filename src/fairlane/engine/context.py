@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlane.clock import Clock
-from fairlane.intake.fields import SETUP
 from fairlane.model.errors import FairlaneError
 from fairlane.model.instant import Instant
 from fairlane.model.project import PolicyText, WorkerRow
 from fairlane.model.record import dataclass, field, replace
-from fairlane.model.task import Attempt
+from fairlane.model.task import SETUP, Attempt
 from fairlane.policy.policy import Policy
 from fairlane.settings import Settings, host_name
 from fairlane.store.base import Reading, Store

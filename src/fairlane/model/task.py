@@ -125,6 +125,8 @@ class Outcome(StrEnum):
     CANCELED = "canceled"
 
 
+#: What a project's `setup` is called where checks are listed.
+SETUP = "setup"
 #: The outcomes that use up an attempt.
 FAILURES = frozenset({Outcome.FAILED, Outcome.LAUNCH_FAILED, Outcome.LOST})
 
