@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fairlane.model.instant import Instant, show_instant
-from fairlane.model.record import dataclass, field
+from fairlane.model.record import NamedTuple, dataclass, field
 from fairlane.model.task import LaneKey, Status
 
 if TYPE_CHECKING:

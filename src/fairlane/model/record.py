@@ -8,15 +8,34 @@ and `asdict` see is the same.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from functools import cache, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import dataclasses
     from collections.abc import Callable, Iterable
     from dataclasses import dataclass, field, replace
+    from typing import NamedTuple
 else:
+
+    class _NamedTuples(type):
+        """Makes named tuples; the standard one also compiles the type of every field."""
+
+        def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
+            if not bases:
+                return super().__new__(cls, name, bases, body)
+            kinds = body["__annotations__"]
+            defaults = [body[each] for each in kinds if each in body]
+            made = namedtuple(name, kinds, defaults=defaults, module=body["__module__"])
+            for key, value in body.items():
+                if key not in kinds:
+                    setattr(made, key, value)
+            return made
+
+    class NamedTuple(metaclass=_NamedTuples):
+        """As the standard one."""
 
     def dataclass(*, frozen: bool = False, slots: bool = False) -> Callable[[type], type]:
         """As the standard one; classes with slots are made here."""
@@ -40,7 +59,7 @@ else:
         return type(value)(**changes)
 
 
-__all__ = ["changed", "dataclass", "field", "filled", "layout", "names", "replace"]
+__all__ = ["NamedTuple", "changed", "dataclass", "field", "filled", "layout", "names", "replace"]
 
 T = TypeVar("T")
 #: No default.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fairlane.model.instant import Instant, Micros, show_duration, to_instants
-from fairlane.model.record import changed, dataclass, field
+from fairlane.model.record import NamedTuple, changed, dataclass, field
 
 if TYPE_CHECKING:
     from fairlane.model.documents.parts import CheckDocument

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fairlane.lifecycle.backoff import prove
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.plan import Hold
 from fairlane.model.project import Budget, Pool
-from fairlane.model.record import dataclass, replace
+from fairlane.model.record import NamedTuple, dataclass, replace
 from fairlane.model.snapshot import Snapshot, Waiting
 from fairlane.model.task import Lane, LaneKey, Outcome, Status
 from fairlane.planner.gates.budget import reserved_in

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from fairlane.lifecycle.transitions import expired, status_after_loss
 from fairlane.model.instant import Instant
 from fairlane.model.plan import Hold, Pick, Reclaim, Room
 from fairlane.model.project import Pool, Worker
+from fairlane.model.record import NamedTuple
 from fairlane.model.snapshot import InFlight, Snapshot
 from fairlane.model.task import Entry, Lane, LaneKey, Shape, shape_of
 from fairlane.planner import readiness

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import merge
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fairlane.model.errors import NotFound
 from fairlane.model.instant import Instant
 from fairlane.model.names import SCHEMA
 from fairlane.model.plan import Hold, ScoreParts
-from fairlane.model.record import dataclass
+from fairlane.model.record import NamedTuple, dataclass
 from fairlane.model.snapshot import Snapshot, Waiting
 from fairlane.model.task import Lane, LaneKey, Status
 from fairlane.planner.changes import Change

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fairlane.model import values
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import Micros, parse_duration, show_duration
+from fairlane.model.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

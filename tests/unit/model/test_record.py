@@ -6,11 +6,12 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import typing
 from dataclasses import FrozenInstanceError
 
 import pytest
 
-from fairlane.model.record import dataclass, field, names, replace
+from fairlane.model.record import NamedTuple, dataclass, field, names, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,3 +170,32 @@ def test_replace_and_names():
     assert names(Many) == ("secret", "seen", "items", "total", "later")
     with pytest.raises(ValueError, match="total"):
         replace(many, total=3)
+
+
+class Spot(NamedTuple):
+    """A place."""
+
+    x: int
+    y: int | None = None
+    tags: tuple[str, ...] = ()
+
+    @property
+    def is_flat(self) -> bool:
+        return self.y is None
+
+
+def test_a_named_tuple():
+    spot = Spot(1, tags=("a",))
+    assert spot == (1, None, ("a",)) == Spot(x=1, y=None, tags=("a",))
+    assert repr(spot) == "Spot(x=1, y=None, tags=('a',))"
+    assert spot.is_flat
+    assert Spot.__doc__ == "A place."
+    assert Spot._fields == ("x", "y", "tags")
+    assert Spot._field_defaults == {"y": None, "tags": ()}
+    assert typing.get_type_hints(Spot)["y"] == int | None
+    assert pickle.loads(pickle.dumps(spot)) == spot == copy.copy(spot)
+    assert spot._replace(y=2) == (1, 2, ("a",))
+    with pytest.raises(TypeError, match="required positional argument"):
+        Spot()  # type: ignore[call-arg]
+    with pytest.raises(AttributeError):
+        spot.x = 2  # type: ignore[misc]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
+from fairlane.model.record import NamedTuple
 
 if TYPE_CHECKING:
 

@@ -6,9 +6,9 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from fairlane.model.errors import TryLater
+from fairlane.model.record import NamedTuple
 
 #: The byte of the shared memory file that a writer of a write-ahead log locks.
 _WRITE_LOCK = 120
