@@ -11,8 +11,7 @@ from fairlane.engine.context import Context, parse_recorded
 from fairlane.engine.snapshot import PlannedRound
 from fairlane.model.codec import canonical, decode, digest
 from fairlane.model.errors import Invalid, NotFound, Refused
-from fairlane.model.event import Event
-from fairlane.model.instant import DAY, show_instant
+from fairlane.model.instant import show_instant
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import PolicyText
 from fairlane.model.record import replace
@@ -141,6 +140,13 @@ def start_anew(tx: Writing) -> None:
     if last:
         last.pop("base", None)
         tx.put_value("decision", last)
+
+
+def anew_if_dropped(tx: Writing) -> None:
+    """The next decision records all lanes if the one that has them is gone."""
+    base = (tx.value("decision") or {}).get("base")
+    if base is not None and _recorded(tx, base) is None:
+        start_anew(tx)
 
 
 def listing(context: Context, cursor: int = 0, limit: int = 100) -> DecisionsAnswer:
@@ -330,33 +336,3 @@ def _squeeze(data: bytes) -> bytes:
 
 def _widen(data: bytes) -> bytes:
     return data if data.startswith(b"{") else zlib.decompress(data)
-
-
-#: How often it is done by itself.
-EVERY = DAY
-
-
-def compact(context: Context) -> dict[str, object]:
-    """Finished tasks become tombstones; old events, decisions and minutes of usage are folded."""
-    with context.store.write() as tx:
-        policy, now = context.policy(), context.now()
-        before = now - policy.history.keep
-        counts = tx.compact(before)
-        start_anew(tx)
-        tx.put_value("compacted_at", now)
-        if any(counts.values()):
-            tx.log([Event(0, now, "compacted", data=counts)])
-    return {"schema": SCHEMA, "before": show_instant(before), **counts}
-
-
-def compact_if_due(context: Context) -> bool:
-    """Runs at most once a day, in whichever process gets to it first; whether it did."""
-    with context.store.read() as reading:
-        last = reading.value("compacted_at")
-    if last is None:
-        with context.store.write() as tx:
-            tx.put_value("compacted_at", context.now())
-    elif context.now() - last >= EVERY:
-        compact(context)
-        return True
-    return False

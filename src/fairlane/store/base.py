@@ -91,6 +91,21 @@ class HistoryRow(NamedTuple):
     usd: int | None
 
 
+#: How far a compaction is: a stage, and what was looked at there last; (): at its beginning.
+Place = tuple[Any, ...]
+#: For a compaction in one part.
+WHOLE = 1 << 40
+
+
+class Compacted(NamedTuple):
+    """What one part of a compaction removed, and the place of the next; None: it is through."""
+
+    tasks: int
+    events: int
+    decisions: int
+    rest: Place | None = None
+
+
 class Reading(Protocol):
     """What can be asked. Every answer costs what it returns, never the length of the queue."""
 
@@ -152,7 +167,9 @@ class Writing(Reading, Protocol):
     def put_clocks(self, clocks: Mapping[str, tuple[int, bool]]) -> None: ...
     def put_decision(self, decision: Decision, oldest: int = 0) -> None: ...  # drops those before
     def put_value(self, name: str, value: object) -> None: ...  # anything JSON has; None removes
-    def compact(self, before: Instant) -> dict[str, int]: ...
+    def compact(  # what is older, from a place on; changes about `limit` rows
+        self, before: Instant, place: Place = (), limit: int = WHOLE
+    ) -> Compacted: ...
 
 
 class Store(Protocol):

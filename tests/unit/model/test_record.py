@@ -186,7 +186,8 @@ class Spot(NamedTuple):
 
 def test_a_named_tuple():
     spot = Spot(1, tags=("a",))
-    assert spot == (1, None, ("a",)) == Spot(x=1, y=None, tags=("a",))
+    assert tuple(spot) == (1, None, ("a",))
+    assert spot == Spot(x=1, y=None, tags=("a",))
     assert repr(spot) == "Spot(x=1, y=None, tags=('a',))"
     assert spot.is_flat
     assert Spot.__doc__ == "A place."
@@ -194,7 +195,7 @@ def test_a_named_tuple():
     assert Spot._field_defaults == {"y": None, "tags": ()}
     assert typing.get_type_hints(Spot)["y"] == int | None
     assert pickle.loads(pickle.dumps(spot)) == spot == copy.copy(spot)
-    assert spot._replace(y=2) == (1, 2, ("a",))
+    assert tuple(spot._replace(y=2)) == (1, 2, ("a",))
     with pytest.raises(TypeError, match="required positional argument"):
         Spot()  # type: ignore[call-arg]
     with pytest.raises(AttributeError):

@@ -280,5 +280,5 @@ _APPLIED: dict[str, Any] = {
     "clocks": lambda model, values: model._put_clocks(values),
     "decision": lambda model, values: model._put_decision(values),
     "value": lambda model, values: model._put_value(values),
-    "compact": lambda model, values: compact(model, values[0]),
+    "compact": lambda model, values: compact(model, *values),
 }
