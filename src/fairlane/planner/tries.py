@@ -63,6 +63,8 @@ class Tries:
 
     def smallest(self) -> list[Change]:
         """Each single change that starts it; where there is none, the first pair that does."""
+        if found(self._world[0], self._subject.entry.task) is None:
+            return []  # none brings it into reach
         return list(self.singles()) or list(islice(self._pairs(), 1))
 
     def singles(self) -> Iterator[Change]:

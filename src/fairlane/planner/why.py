@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from heapq import merge
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ class Why:
     holds: tuple[Hold, ...] = ()
     position: int | None = None
     ahead: tuple[str, ...] = ()
-    short_of: LaneKey | None = None  # the lane of which more must be read to know its place
+    short_of: frozenset[LaneKey] = frozenset()  # more of these must be read to know its place
     score: ScoreParts | None = None
     share: dict[str, object] | None = None
     would_start_if: tuple[Change, ...] = ()
@@ -86,11 +87,13 @@ def explain(snapshot: Snapshot, policy: Policy, now: Instant, subject: Waiting) 
     if any(pick.task == task for pick in plan.picks):
         return Why(task, Status.QUEUED, "starts now", (), position, ahead, short, parts, share)
     waits, holds = holds_of(round, subject, ahead)
+    if waits:  # it has no place yet
+        position, ahead, short = None, (), frozenset()
     verdict = f"{'waiting' if waits else 'held'}: {holds[0].reason}"
     tries = Tries((snapshot, policy, now), subject, round, holds)
     return Why(
-        task, Status.QUEUED, verdict, tuple(holds), None if waits else position,
-        () if waits else ahead, None if waits else short, parts, share, tuple(tries.smallest()),
+        task, Status.QUEUED, verdict, tuple(holds), position, ahead, short, parts, share,
+        tuple(tries.smallest()),
     )  # fmt: skip
 
 
@@ -106,22 +109,30 @@ class Place(NamedTuple):
 
     position: int | None  # None: further back than is counted, or than was read
     ahead: tuple[str, ...]  # the first of them
-    short_of: LaneKey | None  # the lane of which more must be read to know it
+    short_of: frozenset[LaneKey]  # the lanes of which more must be read to know it
 
 
 def place_of(round: Round, subject: Waiting) -> Place:
     """Its rank, and the first of those ahead."""
     lanes = [lane for lane in round.lanes if lane.key.project == subject.lane.project]
     ahead: list[str] = []
+    position, used = None, Counter[LaneKey]()
     for _, lane, task in merge(*(_ranked(round, lane) for lane in lanes)):
-        if task is None:
-            return Place(None, tuple(ahead[:AHEAD_SHOWN]), lane)
-        if task == subject.entry.task:
-            return Place(len(ahead) + 1, tuple(ahead[:AHEAD_SHOWN]), None)
-        ahead.append(task)
         if len(ahead) >= PLACES_MAX:
             break
-    return Place(None, tuple(ahead[:AHEAD_SHOWN]), None)
+        if task is None:  # and others are soon used up, too
+            short = {each.key for each in lanes if 2 * used[each.key] >= _read(round, each)}
+            return Place(None, tuple(ahead[:AHEAD_SHOWN]), frozenset(short))
+        if task == subject.entry.task:
+            position = len(ahead) + 1
+            break
+        ahead.append(task)
+        used[lane] += 1
+    return Place(position, tuple(ahead[:AHEAD_SHOWN]), frozenset())
+
+
+def _read(round: Round, lane: Lane) -> int:
+    return len(lane.in_order(round.policy.score.age_from))
 
 
 def _ranked(round: Round, lane: Lane) -> Iterator[tuple[Rank, LaneKey, str | None]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from fairlane.engine.context import Context
@@ -14,6 +14,7 @@ from fairlane.model.record import replace
 from fairlane.model.snapshot import Snapshot, Waiting, waits_of
 from fairlane.model.task import Lane, LaneKey, Status, Task
 from fairlane.planner.round import Round
+from fairlane.planner.tries import found
 from fairlane.planner.why import PLACES_MAX, Why, explain, place_of
 from fairlane.policy.policy import Policy
 from fairlane.service.attempt_named import unknown_task
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 #: How many tasks of each lane are read: of all lanes, and of its own project's.
 WINDOW_ALL = 16
 WINDOW_OWN = 128
+#: How many times as many are read of a lane that did not suffice to know a place.
+WINDOW_GROWS = 8
 #: How many tasks are read that wait for what could end.
 FOLLOWERS_MAX = 500
 
@@ -55,19 +58,31 @@ def _queued(context: Context, reading: Reading, policy: Policy, now: Instant, ta
     snapshot = replace(planned.snapshot, waiting=others)
     placed = reading.placed(task.id)
     waits = placed is not None and bool(placed.wait)
-    near = _widened(snapshot, reading, policy, WINDOW_OWN, task.project)
+    near = _widened(snapshot, reading, policy, [task.lane], _own)
+    if waits or found(near, task.id) is not None:  # changes may bring it to its start
+        own = [lane.key for lane in near.lanes if lane.key.project == task.project]
+        near = _widened(near, reading, policy, own, _own)
     others = (*others, *_followers(reading, policy, now, near, task))
     near = replace(near, waiting=others)
     if waits and _fits(near, subject, policy):
         near = replace(near, waiting=(*others, subject))
     answer = explain(near, policy, now, subject)
     position, ahead, short = answer.position, answer.ahead, answer.short_of
-    for _ in near.lanes:
-        if short is None:
+    while short:
+        before = near.lanes
+        near = _widened(near, reading, policy, short, _further)
+        if near.lanes == before:  # the store has no more than was read
             break
-        near = _widened(near, reading, policy, PLACES_MAX + 1, short)
         position, ahead, short = place_of(Round(near, policy, now), subject)
     return replace(answer, position=position, ahead=ahead)
+
+
+def _own(_: int) -> int:
+    return WINDOW_OWN
+
+
+def _further(read: int) -> int:
+    return min(read * WINDOW_GROWS, PLACES_MAX + 1)
 
 
 def _waiting(reading: Reading, tasks: Sequence[Task], now: Instant) -> list[Waiting]:
@@ -92,16 +107,21 @@ def _followers(
 
 
 def _widened(
-    snapshot: Snapshot, reading: Reading, policy: Policy, window: int, which: str | LaneKey
+    snapshot: Snapshot,
+    reading: Reading,
+    policy: Policy,
+    keys: Collection[LaneKey],
+    window: Callable[[int], int],
 ) -> Snapshot:
-    """With more of the lanes of a project, or of one lane."""
+    """With more of some lanes; `window`: how much of a lane of which so much was read."""
     age_from = policy.score.age_from
 
     def widen(lane: Lane) -> Lane:
-        read = len(lane.by_ready)
-        if which not in (lane.key.project, lane.key) or read >= min(window, lane.count):
+        read = len(lane.in_order(age_from))
+        wanted = window(read)
+        if lane.key not in keys or read >= min(wanted, lane.count):
             return lane
-        return next(iter(reading.lanes(age_from, window, [lane.key])), lane)
+        return next(iter(reading.lanes(age_from, wanted, [lane.key])), lane)
 
     return replace(snapshot, lanes=tuple(widen(lane) for lane in snapshot.lanes))
 
