@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fairlane.engine.context import Context
@@ -53,15 +53,14 @@ def why_with_kind(context: Context, task: str) -> tuple[WhyAnswer, str]:
 
 def _queued(context: Context, reading: Reading, policy: Policy, now: Instant, task: Task) -> Why:
     subject = _waiting(reading, [task], now)[0]
-    planned = look_and_plan(context, reading, policy, now, window=WINDOW_ALL)
+    planned = look_and_plan(context, reading, policy, now)
     others = tuple(other for other in planned.snapshot.waiting if other.entry.task != task.id)
     snapshot = replace(planned.snapshot, waiting=others)
     placed = reading.placed(task.id)
     waits = placed is not None and bool(placed.wait)
-    near = _widened(snapshot, reading, policy, [task.lane], _own)
+    near = _widened(snapshot, reading, policy, lambda key: WINDOW_OWN * (key == task.lane))
     if waits or found(near, task.id) is not None:  # changes may bring it to its start
-        own = [lane.key for lane in near.lanes if lane.key.project == task.project]
-        near = _widened(near, reading, policy, own, _own)
+        near = _widened(near, reading, policy, lambda key: _window(key, task.project))
     others = (*others, *_followers(reading, policy, now, near, task))
     near = replace(near, waiting=others)
     if waits and _fits(near, subject, policy):
@@ -70,19 +69,21 @@ def _queued(context: Context, reading: Reading, policy: Policy, now: Instant, ta
     position, ahead, short = answer.position, answer.ahead, answer.short_of
     while short:
         before = near.lanes
-        near = _widened(near, reading, policy, short, _further)
+        near = _widened(near, reading, policy, _further(near, short))
         if near.lanes == before:  # the store has no more than was read
             break
         position, ahead, short = place_of(Round(near, policy, now), subject)
     return replace(answer, position=position, ahead=ahead)
 
 
-def _own(_: int) -> int:
-    return WINDOW_OWN
+def _further(near: Snapshot, short: frozenset[LaneKey]) -> Callable[[LaneKey], int]:
+    """More of some lanes, as far as places are counted."""
+    read = {lane.key: len(lane.by_ready) for lane in near.lanes if lane.key in short}
+    return lambda key: min(read.get(key, 0) * WINDOW_GROWS, PLACES_MAX + 1)
 
 
-def _further(read: int) -> int:
-    return min(read * WINDOW_GROWS, PLACES_MAX + 1)
+def _window(key: LaneKey, project: str) -> int:
+    return WINDOW_OWN if key.project == project else WINDOW_ALL
 
 
 def _waiting(reading: Reading, tasks: Sequence[Task], now: Instant) -> list[Waiting]:
@@ -107,19 +108,14 @@ def _followers(
 
 
 def _widened(
-    snapshot: Snapshot,
-    reading: Reading,
-    policy: Policy,
-    keys: Collection[LaneKey],
-    window: Callable[[int], int],
+    snapshot: Snapshot, reading: Reading, policy: Policy, window: Callable[[LaneKey], int]
 ) -> Snapshot:
-    """With more of some lanes; `window`: how much of a lane of which so much was read."""
+    """With so much of each lane, where less was read."""
     age_from = policy.score.age_from
 
     def widen(lane: Lane) -> Lane:
-        read = len(lane.in_order(age_from))
-        wanted = window(read)
-        if lane.key not in keys or read >= min(wanted, lane.count):
+        wanted = window(lane.key)
+        if len(lane.in_order(age_from)) >= min(wanted, lane.count):
             return lane
         return next(iter(reading.lanes(age_from, wanted, [lane.key])), lane)
 

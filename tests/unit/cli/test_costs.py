@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from fairlane.cli.main import run
-from fairlane.store.sqlite import store as sqlite_store
 
 HERE = Path(__file__).parent
 COMMANDS = {
@@ -37,13 +37,12 @@ sys.exit(code)
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch) -> Path:
+def home(tmp_path, monkeypatch):
     """A home folder with one task."""
     for name in [name for name in os.environ if name.startswith("FAIRLANE_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("FAIRLANE_HOME", str(tmp_path / "home"))
     assert run(["add", "Fix the build"]) == 0
-    return tmp_path / "home"
 
 
 def kept() -> dict[str, set[str]]:
@@ -79,8 +78,9 @@ def test_commands_import_what_is_kept_and_nothing_heavy():
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_opens_the_store_once_and_asks_little(command, monkeypatch):
-    opened, asked = [], []
-    connect = sqlite_store.sqlite3.connect
+    opened: list[object] = []
+    asked: list[str] = []
+    connect = sqlite3.connect
 
     def counted(path, **settings):
         connection = connect(path, **settings)
@@ -88,7 +88,7 @@ def test_a_command_opens_the_store_once_and_asks_little(command, monkeypatch):
         opened.append(path)
         return connection
 
-    monkeypatch.setattr(sqlite_store.sqlite3, "connect", counted)
+    monkeypatch.setattr(sqlite3, "connect", counted)
     assert run(COMMANDS[command]) == 0
     assert len(opened) == 1
     told = [words for words in asked if not words.startswith("--")]
