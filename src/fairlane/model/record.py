@@ -71,7 +71,7 @@ _FEW = 2
 class _Field:
     """What a class says of one of its fields."""
 
-    __slots__ = ("compare", "default", "default_factory", "init", "repr")
+    __slots__ = ("compare", "default", "default_factory", "init", "kw_only", "repr")
 
     def __init__(
         self,
@@ -81,9 +81,10 @@ class _Field:
         init: bool = True,
         repr: bool = True,
         compare: bool = True,
+        kw_only: bool = False,
     ) -> None:
         self.default, self.default_factory = default, default_factory
-        self.init, self.repr, self.compare = init, repr, compare
+        self.init, self.repr, self.compare, self.kw_only = init, repr, compare, kw_only
 
     @property
     def is_made(self) -> bool:
@@ -103,7 +104,7 @@ class _Field:
         sort = vars(dataclasses)["_FIELD"]  # what tells a field from other annotations
         for attribute, value in (("name", name), ("type", kind), ("_field_type", sort)):
             setattr(field, attribute, value)
-        field.kw_only = False
+        field.kw_only = self.kw_only
         return field
 
 
@@ -127,7 +128,9 @@ def _record(cls: type, frozen: bool) -> type:
     body |= {name: value for name, value in shared.items() if name not in body}
     body |= {
         "__slots__": tuple(own),
-        "__match_args__": tuple(name for name, part in by_name.items() if part.init),
+        "__match_args__": tuple(
+            name for name, part in by_name.items() if part.init and not part.kw_only
+        ),
         "__dataclass_fields__": _StandardFields(),
         "__init__": _LateInit(),
         "_fields_here": by_name,
@@ -226,14 +229,15 @@ def _init(cls: Any) -> Callable[..., None]:
     """The one function that is written for every class."""
     space: dict[str, Any] = {"put": object.__setattr__, "NONE": _NONE}
     frozen = cls.__setattr__ is not object.__setattr__
-    takes, lines = ["self"], []
+    takes, named, lines = ["self"], ["*"], []
     for name, part in fields_of(cls).items():
         default, made = f"default_{name}", part.is_made
         if made or part.default is not _NONE:
             space[default] = part.default_factory if made else part.default
         value = f"{default}()" if made else default
         if part.init:
-            takes.append(f"{name}={'NONE' if made else default}" if default in space else name)
+            taken = f"{name}={'NONE' if made else default}" if default in space else name
+            (named if part.kw_only else takes).append(taken)
             value = f"{value} if {name} is NONE else {name}" if made else name
         elif default not in space:
             continue  # set after the rest, by the class itself
@@ -242,6 +246,7 @@ def _init(cls: Any) -> Callable[..., None]:
         )
     if hasattr(cls, "__post_init__"):
         lines.append("    self.__post_init__()")
+    takes += named if len(named) > 1 else []
     exec(f"def __init__({', '.join(takes)}):\n" + "\n".join(lines or ["    pass"]), space)
     init: Callable[..., None] = space["__init__"]
     init.__qualname__ = f"{cls.__qualname__}.__init__"

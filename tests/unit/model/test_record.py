@@ -155,10 +155,13 @@ def test_a_class_takes_over_the_fields_of_another():
     @dataclass(slots=True)
     class Above(Base):
         b: int = 3
-        c: int = 4
+        c: int = field(kw_only=True)
 
-    above = Above(1)
-    assert (above.a, above.b, above.c) == (1, 3, 4)
+    for _ in range(4):  # before `__init__` is written, and after
+        above = Above(1, c=4)
+        assert (above.a, above.b, above.c) == (1, 3, 4)
+    with pytest.raises(TypeError, match="c"):
+        Above(1, 3, 4)  # type: ignore[call-arg]
     assert repr(above).endswith("Above(a=1, b=3, c=4)")
     assert [each.name for each in dataclasses.fields(above)] == ["a", "b", "c"]
     assert above != Base(1)
