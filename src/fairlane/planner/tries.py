@@ -74,7 +74,7 @@ class Tries:
 
     def _pairs(self) -> Iterator[Change]:
         """Pairs that start it: for each change, what else it takes in the world after it."""
-        for first in islice(self._firsts(), FIRSTS_MAX):
+        for first in islice(self.firsts(), FIRSTS_MAX):
             try:
                 world = first.to(self._world)
                 round = Round(*world)
@@ -86,7 +86,7 @@ class Tries:
             for second in islice(Tries(world, subject, round, holds, self).singles(), 1):
                 yield changes.both(first, second)
 
-    def _firsts(self) -> Iterator[Change]:
+    def firsts(self) -> Iterator[Change]:
         """One change for each way in which each hold can end."""
         fewer = [hold._replace(holders=hold.holders[:1]) for hold in self._holds]
         yield from self._events(fewer)
@@ -119,17 +119,14 @@ class Tries:
 
     def _starts(self, change: Change) -> bool:
         try:
-            return self._picks(Round(*change.to(self._world)))
+            return self.picks(Round(*change.to(self._world)))
         except WindowUsedUp:
             return False
 
-    def _picks(self, round: Round) -> bool:
+    def picks(self, round: Round) -> bool:
         """Whether a round picks the task; what it would pick afterwards is left out."""
-        task, key, age_from = (
-            self._subject.entry.task,
-            self._subject.lane,
-            round.policy.score.age_from,
-        )
+        task, key = self._subject.entry.task, self._subject.lane
+        age_from = round.policy.score.age_from
         if round.is_full() or round.first_hold(round.rules.of_lane(key, shape_of(key))) is not None:
             return False  # a lane that is refused once is refused to the end
         mine = next((lane.in_order(age_from) for lane in round.lanes if lane.key == key), ())
