@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlane.cli.call import Call
 from fairlane.cli.look.plan_text import hold_of, parts_text, reason_text, share_text
 from fairlane.cli.output import in_seconds, listed, ordinal, paint, safe, until_text, wrapped
-from fairlane.cli.values import read_input
 from fairlane.cli.verb import ID, verb
 from fairlane.model.instant import Instant, parse_instant
 from fairlane.model.plan import Hold, ScoreParts
@@ -30,6 +28,7 @@ SCENARIO: Options = {
 
 def read_scenario(call: Call, name: str) -> Scenario:
     """The situation in a file or on standard input; `--now` plans it at another time."""
+    from fairlane.cli.values import read_input
     from fairlane.service.scenario import load, parse
 
     if name == "-":
@@ -144,6 +143,8 @@ def _command(apply: Mapping[str, object]) -> str:
     policy = apply.get("policy")
     if not isinstance(policy, dict) or len(apply) > 1:
         return ""
+    import shlex
+
     settings = [f"{key}={_toml(value)}" for key, value in policy.items() if key != "budget"]
     return f"fairlane policy set {shlex.join(settings)}" if settings else ""
 
