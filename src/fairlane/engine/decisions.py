@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from fairlane.engine.context import Context, parse_recorded
 from fairlane.engine.snapshot import PlannedRound
+from fairlane.model.codec import canonical, decode, digest
 from fairlane.model.errors import Invalid, NotFound, Refused
 from fairlane.model.instant import show_instant
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import PolicyText
-from fairlane.model.record import canonical, decode, digest
+from fairlane.model.record import replace
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Entry, Lane, LaneKey, lane_key
 from fairlane.planner import lanes, reference

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from fairlane.lifecycle.backoff import prove
 from fairlane.lifecycle.transitions import counts_as, expired, status_after_loss
 from fairlane.model.instant import Instant
 from fairlane.model.plan import Hold, Pick, Reclaim, Room
 from fairlane.model.project import Pool, Worker
+from fairlane.model.record import NamedTuple
 from fairlane.model.snapshot import InFlight, Snapshot
 from fairlane.model.task import Entry, Lane, LaneKey, Outcome, Shape, shape_of
 from fairlane.planner import readiness

@@ -17,7 +17,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from fairlane.executors import executor_named
 from fairlane.executors.base import Ended, Executor, Exit, Gone, Handle, Orders, Running
 from fairlane.executors.runfiles import Lines, end_of
 from fairlane.model.errors import FairlaneError
+from fairlane.model.record import dataclass, replace
 
 #: How long a case waits for what must happen; far more than a busy machine needs.
 SECONDS = 60.0
