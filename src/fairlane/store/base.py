@@ -43,15 +43,15 @@ class Booking:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A recorded plan with what it was made from; `base` names the full record of its lanes."""
+    """A recorded plan with what it was made from, as what differs from the record before it."""
 
     number: int
     at: Instant
-    base: int  # the decision whose lanes are recorded in full (itself: this one)
+    base: int  # the full record that it builds on in the end (itself: it is full)
     policy: str  # digest
     planner: int  # version
-    lanes: bytes  # all of them, or those that differ from the base
-    rest: bytes  # the snapshot without its lanes
+    lanes: bytes  # what differs of them
+    rest: bytes  # what differs of the rest of the snapshot
     plan: bytes
     digests: Mapping[str, str] = field(default_factory=dict)
 
@@ -151,7 +151,7 @@ class Writing(Reading, Protocol):
     def put(self, *rows: SmallRow) -> None: ...  # new rows of small tables, or known ones as of now
     def drop(self, kind: type[Droppable], key: str) -> None: ...
     def put_clocks(self, clocks: Mapping[str, tuple[int, bool]]) -> None: ...
-    def put_decision(self, decision: Decision, oldest: int = 0) -> None: ...  # drops those before
+    def put_decision(self, decision: Decision, oldest: int = 0) -> None: ...  # drops older bases
     def put_value(self, name: str, value: object) -> None: ...  # anything JSON has; None removes
     def compact(self, before: Instant) -> dict[str, int]: ...
 

@@ -94,7 +94,7 @@ class SmallTables(UndoLog):
         if decision.policy not in self.table(PolicyText):
             raise Refused(f"decision {decision.number} names a policy that is not kept")
         self._set(self._decisions, decision.number, decision)
-        for number in [number for number in self._decisions if number < oldest]:
+        for number in [n for n, row in self._decisions.items() if row.base < oldest]:
             self._set(self._decisions, number, None)
 
     def put_value(self, name: str, value: object) -> None:
@@ -135,7 +135,7 @@ class SmallTables(UndoLog):
         self._events_of = events_of
 
     def _compact_decisions(self, before: Instant) -> int:
-        """Forgets older decisions once no younger one is recorded against the same lanes."""
+        """Forgets older decisions once no younger one builds on the same record."""
         bases = {decision.base for decision in self._decisions.values() if decision.at >= before}
         old = [number for number, decision in self._decisions.items() if decision.base not in bases]
         for number in old:

@@ -166,7 +166,7 @@ WHERE number > ? ORDER BY number LIMIT ?
 INSERT INTO decisions (number, at, base, policy, planner, lanes, rest, plan, digests)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: drop_decisions
-DELETE FROM decisions WHERE number < ?
+DELETE FROM decisions WHERE base < ?
 -- name: all_policies
 SELECT digest, text FROM policies ORDER BY digest
 -- name: put_policies

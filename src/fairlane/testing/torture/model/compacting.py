@@ -61,7 +61,7 @@ def _fold(book: Book, midnight: Instant) -> None:
 
 
 def _drop_decisions(model: Model, before: Instant) -> None:
-    """Older ones, unless a younger one is recorded against the same lanes; and unused policies."""
+    """Older ones, unless a younger one builds on the same record; and unused policies."""
     rows = model.decisions
     bases = {decision.base for decision in rows.values() if decision.at >= before}
     model.decisions = {n: decision for n, decision in rows.items() if decision.base in bases}

@@ -1,0 +1,185 @@
+"""Replay: recorded decisions as they were made, whichever version recorded them."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from fairlane.engine.context import parse_recorded
+from fairlane.engine.records.chain import Chain
+from fairlane.engine.records.differences import unpack
+from fairlane.engine.records.older_records import OlderRecords
+from fairlane.engine.records.recording import SEAL
+from fairlane.model.errors import FairlaneError, Invalid, NotFound, Refused, listed
+from fairlane.model.project import PolicyText
+from fairlane.model.record import canonical, digest
+from fairlane.model.snapshot import Snapshot
+from fairlane.planner import lanes, reference
+from fairlane.planner.conclude import plan_bytes, snapshot_document
+from fairlane.policy.policy import Policy
+from fairlane.store.base import Decision, Reading
+
+if TYPE_CHECKING:
+    from fairlane.model.documents.reports import DigestsDocument
+
+#: What reading a damaged record can raise.
+_DAMAGE = (
+    zlib.error, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
+    Invalid,
+)  # fmt: skip
+#: How many chains are kept while others are read: as many processes may record in turns.
+_CHAINS = 8
+_PAGE = 200
+#: How many records an error names.
+_NAMED = 5
+
+
+class _Fallen(NamedTuple):
+    """A damaged record, and what cannot be read without it."""
+
+    number: int
+    fault: str
+    later: tuple[int, ...] = ()
+
+    def error(self, number: int) -> Damaged:
+        """What is said of one that cannot be read."""
+        hint = "The others are whole, or named too: fairlane replay --all."
+        if number != self.number:
+            message = f"decision {number} builds on decision {self.number}, whose record"
+        else:
+            message = f"the record of decision {number}"
+            if self.later:
+                names = listed([str(name) for name in self.later], _NAMED)
+                hint = f"Decisions that build on it cannot be read either: {names}. {hint}"
+        return Damaged(f"{message} is damaged: {self.fault}", hint)
+
+
+class Damaged(Refused):
+    """A record cannot be read, or one that it builds on."""
+
+    code = "damaged_record"
+
+
+class Replay:
+    """Reads decisions; what it has read of a chain is kept, so that the next one costs little."""
+
+    def __init__(self) -> None:
+        self._chains: dict[int, Chain] = {}  # by the number of their full records
+        self._fallen: dict[int, _Fallen] = {}
+        self._older = OlderRecords()
+        self._policies: dict[str, Policy] = {}
+
+    def snapshot(self, reading: Reading, decision: Decision) -> Snapshot:
+        """The snapshot from which a decision was made."""
+        if SEAL in decision.digests:
+            return self._chain(reading, decision).snapshot()
+        try:
+            return self._older.snapshot(reading, decision)
+        except _DAMAGE as error:
+            number = decision.number
+            raise _Fallen(number, _fault(error)).error(number) from error
+
+    def plan(self, reading: Reading, decision: Decision) -> dict[str, Any]:
+        """The plan as it was recorded, with the share clocks after it."""
+        if SEAL in decision.digests:
+            return self._chain(reading, decision).plan()
+        try:
+            plan: dict[str, Any] = unpack(decision.plan)
+        except _DAMAGE as error:
+            number = decision.number
+            raise _Fallen(number, _fault(error)).error(number) from error
+        return plan
+
+    def digests(self, reading: Reading, decision: Decision) -> DigestsDocument:
+        """Of the whole snapshot, the policy and the whole plan, over canonical JSON."""
+        if SEAL not in decision.digests:
+            return cast("DigestsDocument", dict(decision.digests))
+        chain = self._chain(reading, decision)
+        return {
+            "snapshot": digest(canonical(snapshot_document(chain.snapshot()))),
+            "policy": decision.policy,
+            "plan": digest(canonical(chain.plan())),
+        }
+
+    def policy(self, reading: Reading, decision: Decision) -> Policy:
+        """The policy that a decision was made by."""
+        policy = self._policies.get(decision.policy)
+        if policy is None:
+            text = reading.table(PolicyText).get(decision.policy)
+            if text is None:
+                raise NotFound(f"its policy {decision.policy[:12]} is gone")
+            policy = self._policies[decision.policy] = parse_recorded(text.text)
+        return policy
+
+    def differences(
+        self, reading: Reading, decision: Decision, planner: str = "lanes"
+    ) -> list[str]:
+        """Plan again; every part of the plan that is another one today, or what is damaged."""
+        try:
+            before = self.plan(reading, decision)
+            policy = self.policy(reading, decision)
+            make = reference.plan if planner == "reference" else lanes.plan
+            again = plan_bytes(make(self.snapshot(reading, decision), policy, decision.at))
+            same = again == canonical(before)
+            return [] if same else _differences(before, json.loads(again))
+        except FairlaneError as error:
+            return [error.message]
+        except _DAMAGE as error:  # of an older record that can be read, and not planned from
+            return [f"its record is damaged: {_fault(error)}"]
+
+    def _chain(self, reading: Reading, decision: Decision) -> Chain:
+        """The chain of a decision, read up to it."""
+        base, number = decision.base, decision.number
+        fallen = self._fallen.get(base)
+        if fallen is not None and fallen.number <= number:
+            raise fallen.error(number)
+        chain = self._chains.pop(base, None)
+        if chain is None or chain.number > number:
+            chain = Chain(base)
+        for row in _up_to(reading, chain, decision):
+            try:
+                chain.follow(row)
+            except _DAMAGE as error:
+                later = tuple(other.number for other in _rows(reading, base, row.number))
+                fallen = self._fallen[base] = _Fallen(row.number, _fault(error), later)
+                raise fallen.error(number) from error
+        self._chains[base] = chain  # the last one
+        if len(self._chains) > _CHAINS:
+            del self._chains[next(iter(self._chains))]
+        return chain
+
+
+def _up_to(reading: Reading, chain: Chain, decision: Decision) -> Iterator[Decision]:
+    """The records that a chain has to read for a decision."""
+    if chain.number < decision.number and not chain.is_next(decision):
+        rows = _rows(reading, decision.base, chain.number or decision.base - 1)
+        yield from takewhile(lambda row: row.number < decision.number, rows)
+    if chain.number < decision.number:
+        yield decision
+
+
+def _rows(reading: Reading, base: int, after: int) -> Iterator[Decision]:
+    """The records of a chain after one."""
+    return (row for row in every(reading, after) if row.base == base)
+
+
+def every(reading: Reading, after: int = 0) -> Iterator[Decision]:
+    """All decisions after one, page by page."""
+    while page := reading.decisions(after, _PAGE):
+        yield from page
+        after = page[-1].number
+
+
+def _fault(error: Exception) -> str:
+    return error.message if isinstance(error, Invalid) else f"{type(error).__name__}: {error}"
+
+
+def _differences(before: dict[str, Any], again: dict[str, Any]) -> list[str]:
+    return [
+        f"{key}: recorded {json.dumps(before.get(key))}, planned {json.dumps(again.get(key))}"
+        for key in sorted(before.keys() | again.keys())
+        if before.get(key) != again.get(key)
+    ]
