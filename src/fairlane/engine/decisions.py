@@ -121,22 +121,18 @@ def replay(context: Context, number: int | None = None, planner: str = "lanes") 
     if number is None:
         return replay_after(context, 0, planner)
     with context.store.read() as reading:
-        return _replayed(reading, [_one(reading, number)], planner, Replay())
+        return _replayed(reading, [_one(reading, number)], planner)
 
 
-def replay_after(
-    context: Context, number: int, planner: str = "lanes", again: Replay | None = None
-) -> ReplayedAnswer:
-    """The same of all decisions after one. `again`: what has read those up to it."""
+def replay_after(context: Context, number: int, planner: str = "lanes") -> ReplayedAnswer:
+    """The same of all decisions after one."""
     with context.store.read() as reading:
-        return _replayed(reading, every(reading, number), planner, again or Replay())
+        return _replayed(reading, every(reading, number), planner)
 
 
-def _replayed(
-    reading: Reading, wanted: Iterable[Decision], planner: str, again: Replay
-) -> ReplayedAnswer:
+def _replayed(reading: Reading, wanted: Iterable[Decision], planner: str) -> ReplayedAnswer:
     different: list[DifferenceDocument] = []
-    count = 0
+    again, count = Replay(), 0
     for decision in wanted:
         count += 1
         if differences := again.differences(reading, decision, planner):

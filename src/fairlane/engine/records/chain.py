@@ -17,6 +17,12 @@ from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Entry, Lane, LaneKey, lane_key
 from fairlane.store.base import Decision
 
+#: What reading a damaged record can raise.
+DAMAGE = (
+    zlib.error, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
+    Invalid,
+)  # fmt: skip
+
 
 class Chain:
     """What the records up to one say; `follow` reads the next."""
@@ -37,7 +43,7 @@ class Chain:
 
     def is_next(self, decision: Decision) -> bool:
         """Whether no other record is between them; a damaged one may be."""
-        with suppress(zlib.error, ValueError, AttributeError):
+        with suppress(*DAMAGE):
             return bool(unpack(decision.rest).get("before", 0) == self.number)
         return False
 

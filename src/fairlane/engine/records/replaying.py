@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fairlane.engine.context import parse_recorded
-from fairlane.engine.records.chain import Chain
+from fairlane.engine.records.chain import DAMAGE, Chain
 from fairlane.engine.records.differences import unpack
 from fairlane.engine.records.older_records import OlderRecords
 from fairlane.engine.records.recording import SEAL
@@ -25,11 +24,6 @@ from fairlane.store.base import Decision, Reading
 if TYPE_CHECKING:
     from fairlane.model.documents.reports import DigestsDocument
 
-#: What reading a damaged record can raise.
-_DAMAGE = (
-    zlib.error, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
-    Invalid,
-)  # fmt: skip
 #: How many chains are kept while others are read: as many processes may record in turns.
 _CHAINS = 8
 _PAGE = 200
@@ -78,7 +72,7 @@ class Replay:
             return self._chain(reading, decision).snapshot()
         try:
             return self._older.snapshot(reading, decision)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             number = decision.number
             raise _Fallen(number, _fault(error)).error(number) from error
 
@@ -88,7 +82,7 @@ class Replay:
             return self._chain(reading, decision).plan()
         try:
             plan: dict[str, Any] = unpack(decision.plan)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             number = decision.number
             raise _Fallen(number, _fault(error)).error(number) from error
         return plan
@@ -127,8 +121,8 @@ class Replay:
             return [] if same else _differences(before, json.loads(again))
         except FairlaneError as error:
             return [error.message]
-        except _DAMAGE as error:  # of an older record that can be read, and not planned from
-            return [f"its record is damaged: {_fault(error)}"]
+        except DAMAGE as error:  # of an older record that can be read, and not planned from
+            return [_Fallen(decision.number, _fault(error)).error(decision.number).message]
 
     def _chain(self, reading: Reading, decision: Decision) -> Chain:
         """The chain of a decision, read up to it."""
@@ -142,7 +136,7 @@ class Replay:
         for row in _up_to(reading, chain, decision):
             try:
                 chain.follow(row)
-            except _DAMAGE as error:
+            except DAMAGE as error:
                 later = tuple(other.number for other in _rows(reading, base, row.number))
                 fallen = self._fallen[base] = _Fallen(row.number, _fault(error), later)
                 raise fallen.error(number) from error

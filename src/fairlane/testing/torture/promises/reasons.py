@@ -18,9 +18,7 @@ _HOLDERS_FLY = ("caps", "locks", "worker", "cooldown")
 class Planned:
     """A recorded plan as the model sees it just before it is committed."""
 
-    def __init__(
-        self, model: Model, decision: Decision, plan: dict[str, Any], alone: bool
-    ) -> None:
+    def __init__(self, model: Model, decision: Decision, plan: dict[str, Any], alone: bool) -> None:
         self.model, self.decision, self.plan, self.alone = model, decision, plan, alone
         self.picked = [pick["task"] for pick in self.plan["picks"]]
         ended = {row["task"] for row in self.plan["reclaims"]}
