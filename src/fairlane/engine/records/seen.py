@@ -161,7 +161,7 @@ class Seen:
         for key in found.get("gone", ()):
             del known[key]
         for name in ("new", "differs"):
-            known |= {key: rows[key] for key in found.get(name, ())}
+            known |= {key: rows[key] for key in sorted(found.get(name, ()))}  # as JSON has them
         if order is not None and order != list(known):
             found["order"] = pieces(list(known), order)
             self.rows[part] = {key: known[key] for key in order}
