@@ -255,7 +255,7 @@ class SqlWriting(SqlReading):
             dump(dict(decision.digests)),
         )  # fmt: skip
         if oldest:
-            self._do("drop_decisions", oldest)
+            self._do("compact_chains", oldest)
 
     def put_value(self, name: str, value: object) -> None:
         if value is None:

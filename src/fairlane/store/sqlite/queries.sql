@@ -165,7 +165,7 @@ WHERE number > ? ORDER BY number LIMIT ?
 -- name: put_decision
 INSERT INTO decisions (number, at, base, policy, planner, lanes, rest, plan, digests)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
--- name: drop_decisions
+-- name: compact_chains
 DELETE FROM decisions WHERE base < ?
 -- name: all_policies
 SELECT digest, text FROM policies ORDER BY digest
