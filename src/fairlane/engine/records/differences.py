@@ -89,10 +89,14 @@ def _differ(was: Any, value: Any) -> object:
     if isinstance(was, dict) and isinstance(value, dict):
         return differ(was, value)
     if isinstance(was, list) and isinstance(value, list) and len(value) > _WHOLE:
-        rows = {canonical(row): row for row in value}
-        parts = pieces([canonical(row) for row in was], [canonical(row) for row in value])
+        if all(type(row) is str for row in (*was, *value)):
+            parts = pieces(was, value)
+        else:
+            rows = {canonical(row): row for row in value}
+            parts = pieces([canonical(row) for row in was], list(map(canonical, value)))
+            parts = [part if len(part) == 2 else [rows[part[0]]] for part in parts]
         if any(len(part) == 2 for part in parts):
-            return [0, [part if len(part) == 2 else [rows[part[0]]] for part in parts]]
+            return [0, parts]
     return [value]
 
 

@@ -6,57 +6,79 @@ many tasks it holds, and the first of them.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from itertools import count
+from collections.abc import Iterable, Set
+from itertools import chain, count
 from typing import Any, TypeAlias
 
 from fairlane.engine.records.differences import Document, differ, join, patched, pieces
 from fairlane.model.plan import Held, Hold
 
 _Row: TypeAlias = tuple[int, int, tuple[str, ...]]
+#: Holds by what is quickly compared; their holders may be thousands.
+_ByHead: TypeAlias = dict[tuple[object, ...], list[tuple[Hold, int]]]
 
 
 class HoldsSeen:
     """What a chain has named, for the one who records it."""
 
     def __init__(self) -> None:
-        self._places: dict[Hold, int] = {}
+        self._places: _ByHead = {}
         self._rows: list[_Row] = []
         self._new_places = count()
 
-    def differ(self, held: Collection[Held]) -> Document:
+    def differ(self, held: Iterable[Held]) -> Document:
         """What differs of holds and rows; then it is named."""
-        first: dict[Hold, Held] = {}
+        places: _ByHead = {}
+        rows: list[_Row] = []
+        new: dict[int, Held] = {}
         for row in held:
-            first.setdefault(row.hold, row)
-        places = {hold: self._places[hold] for hold in first if hold in self._places}
+            place = _place(places, row.hold)
+            if place is None:
+                place = _place(self._places, row.hold)
+                if place is None:
+                    place = -1 - len(new)  # until all are known that stay
+                    new[place] = row
+                places.setdefault(row.hold[:4], []).append((row.hold, place))
+            rows.append((place, row.count, row.tasks))
         found: Document = {}
-        if new := {hold: row for hold, row in first.items() if hold not in places}:
-            left = {place: hold for hold, place in self._places.items() if hold not in places}
-            found["holds"] = self._placed(new, places, left)
-        rows = [(places[row.hold], row.count, row.tasks) for row in held]
+        if new:
+            at, found["holds"] = self._placed(new, {row[0] for row in rows})
+            rows = [(at.get(place, place), size, tasks) for place, size, tasks in rows]
+            places = {
+                head: [(hold, at.get(place, place)) for hold, place in pairs]
+                for head, pairs in places.items()
+            }
         if rows != self._rows:
             found["rows"] = pieces(self._rows, rows)
         self._places, self._rows = places, rows
         return found
 
-    def _placed(
-        self, new: dict[Hold, Held], places: dict[Hold, int], left: dict[int, Hold]
-    ) -> Document:
-        """New holds by their places: that of the hold which their tasks had, where it is alike."""
+    def _placed(self, new: dict[int, Held], stay: Set[int]) -> tuple[dict[int, int], Document]:
+        """Places of new holds: that of the hold which their tasks had, where it is alike."""
         place_of = {task: place for place, _, tasks in self._rows for task in tasks}
+        pairs = chain.from_iterable(self._places.values())
+        left = {place: hold for hold, place in pairs if place not in stay}
+        at: dict[int, int] = {}
         found: Document = {}
-        for hold, row in new.items():
+        for mark, row in new.items():
+            hold, document = row.hold, {**row.hold.document()}
             place = next((place_of[task] for task in row.tasks if task in place_of), -1)
             was = left.get(place)
-            if was is not None and (was.gate, was.code) == (hold.gate, hold.code):
+            if was is not None and was[:2] == hold[:2]:
                 del left[place]
-                found[str(place)] = differ(_document(was), _document(hold))
+                found[str(place)] = differ({**was.document()}, document)
             else:
                 place = next(self._new_places)
-                found[str(place)] = [_document(hold)]
-            places[hold] = place
-        return found
+                found[str(place)] = [document]
+            at[mark] = place
+        return at, found
+
+
+def _place(places: _ByHead, hold: Hold) -> int | None:
+    for known, place in places.get(hold[:4], ()):
+        if known.holders == hold.holders:
+            return place
+    return None
 
 
 class HoldsTold:
@@ -81,7 +103,3 @@ class HoldsTold:
             {**self._holds[place], "count": size, "tasks": tasks}
             for place, size, tasks in self._rows
         ]
-
-
-def _document(hold: Hold) -> Document:
-    return {**hold.document()}
