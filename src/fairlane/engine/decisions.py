@@ -36,6 +36,8 @@ __all__ = [
 ]  # fmt: skip
 #: Most bytes that records take together.
 BYTES_MAX = 64 * 1024 * 1024
+#: The chain of rounds over the whole queue.
+WHOLE = "whole"
 #: How many times records are counted anew until then: so many parts go one by one.
 PARTS = 16
 
@@ -56,8 +58,9 @@ def record(
     `touched`: what may differ from the snapshot of the call before; None: anything.
     """
     plan, policy = planned.plan, planned.policy
-    recording = context.recordings.setdefault("alone" if planned.alone else "", Recording())
-    recording.hear(touched)
+    recording = context.recordings.setdefault("alone" if planned.alone else WHOLE, Recording())
+    for kind, each in context.recordings.items():
+        each.hear(touched if kind == WHOLE else None)
     holds = sorted({f"{held.hold.gate}/{held.hold.code}" for held in plan.holds})
     last: _Kept = tx.value("decision") or _Kept()
     if not plan.picks and not plan.reclaims and last.get("holds") == holds:

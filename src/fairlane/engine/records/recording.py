@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fairlane.engine.records.differences import Document, pack
-from fairlane.engine.records.seen import TOUCHABLE, Seen, Touched
+from fairlane.engine.records.seen import KEYED, Seen, Touched
 from fairlane.engine.snapshot import PlannedRound
 from fairlane.model.record import canonical, changed, digest
 from fairlane.store.base import Decision, Reading
@@ -60,7 +60,7 @@ class Recording:
             if size_of(full) <= size_of(decision):
                 decision, self._seen, last = full, seen, None
         self._last = _Last(decision, 1 if last is None else last.length + 1)
-        self._touched = Touched({}, {part: {} for part in TOUCHABLE})
+        self._touched = Touched(frozenset(), dict.fromkeys(KEYED, frozenset()))
         return decision
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from fairlane.engine.records.holds import HoldsSeen
 from fairlane.engine.snapshot import PlannedRound
 from fairlane.model.plan import Plan
 from fairlane.model.project import History, Pool, Project, Usage
-from fairlane.model.record import canonical, changed, encode
+from fairlane.model.record import changed, encode
 from fairlane.model.snapshot import InFlight, Snapshot
 from fairlane.model.task import Lane, LaneKey, Status
 
@@ -30,7 +30,7 @@ KEYED: dict[str, Keyed] = {
     "usage": Keyed(Usage, lambda usage: f"{usage.scope} {usage.window or ''}", ordered=True),
     "history": Keyed(
         History,
-        lambda row: canonical([row.project, row.kind, row.agent]).decode(),
+        lambda row: f"{row.project} {row.kind} {row.agent or ''}",
         ordered=True,
     ),
     "projects": Keyed(Project),
@@ -44,25 +44,24 @@ PLAIN: dict[str, Any] = {
     for part in fields(Snapshot)
     if part.name not in KEYED and part.name != "lanes"
 }
-#: Those of which callers can tell which rows were touched.
-TOUCHABLE = ("in_flight", "usage", "history", "projects", "pools")
 _MISSING = object()
 
 
 class Touched(NamedTuple):
-    """What may differ from what was recorded before, as it is now; None: it is gone.
+    """What may differ from what was seen before; of parts not named, every row is compared.
 
-    Of parts that are not named every row is compared; those in `TOUCHABLE` can be.
+    The keys of rows are those of `KEYED`: of an attempt in flight its task, of usage its scope and
+    window, of most others their name.
     """
 
-    lanes: Mapping[LaneKey, Lane | None]
-    rows: Mapping[str, Mapping[str, Any]]  # by part, then by key: `in_flight`, `usage` …
+    lanes: Set[LaneKey]
+    rows: Mapping[str, Set[str]]  # by part
 
     def then(self, later: Touched) -> Touched:
-        """Both, one after the other."""
+        """What either names."""
         both = self.rows.keys() & later.rows.keys()
-        rows = {part: {**self.rows[part], **later.rows[part]} for part in both}
-        return Touched({**self.lanes, **later.lanes}, rows)
+        rows = {part: self.rows[part] | later.rows[part] for part in both}
+        return Touched(self.lanes | later.lanes, rows)
 
 
 @dataclass(slots=True)
@@ -105,19 +104,17 @@ class Seen:
 
     # Lanes
 
-    def _lanes(
-        self, planned: PlannedRound, touched: Mapping[LaneKey, Lane | None] | None
-    ) -> Document:
+    def _lanes(self, planned: PlannedRound, touched: Set[LaneKey] | None) -> Document:
         """Rows of [place or key, size, pieces …]; `wide`: lanes of which more or less was read."""
         every, age_from = planned.snapshot.lanes, planned.policy.score.age_from
         window = planned.window
-        if touched is None or window > self.window or age_from != self.age_from:
-            gone = self.lanes.keys() - {lane.key for lane in every}
-            looked_at = every
-        else:
-            now = {**touched, **{lane.key: lane for lane in every if lane.key in planned.widened}}
-            gone = {key for key, lane in now.items() if lane is None} & self.lanes.keys()
-            looked_at = tuple(lane for lane in now.values() if lane is not None)
+        looked_at: Collection[Lane] = every
+        gone: Set[LaneKey] = self.lanes.keys()
+        if touched is not None and window <= self.window and age_from == self.age_from:
+            names = touched | planned.widened
+            looked_at = [lane for lane in every if lane.key in names] if names else ()
+            gone &= names
+        gone -= {lane.key for lane in looked_at}
         self.window, self.age_from = window, age_from
         rows = [row for lane in looked_at if (row := self._lane(lane, age_from))]
         wide = [
@@ -146,15 +143,17 @@ class Seen:
 
     # The other parts of a snapshot
 
-    def _rows(self, part: str, now: Any, touched: Mapping[str, Any] | None) -> Document:
+    def _rows(self, part: str, now: Any, touched: Set[str] | None) -> Document:
         """Of a part with keys: new rows, what differs in others, those that are gone, the order."""
         keyed, known = KEYED[part], self.rows[part]
-        if touched is None or part not in TOUCHABLE:
-            rows = now if keyed.key is None else {keyed.key(row): row for row in now}
-            found = _compared(known, rows, known.keys() - rows.keys())
-        else:
-            rows = {key: row for key, row in touched.items() if row is not None}
-            found = _compared(known, rows, touched.keys() & known.keys() - rows.keys())
+        gone: Set[str] = known.keys()
+        if touched is not None and not touched:
+            return {}
+        rows = now if keyed.key is None else {keyed.key(row): row for row in now}
+        if touched is not None:
+            rows = {key: rows[key] for key in touched if key in rows}
+            gone &= touched
+        found = _compared(known, rows, gone - rows.keys())
         order = None
         if keyed.ordered and (touched is None or "new" in found or "gone" in found):
             order = [keyed.key(row) for row in now] if keyed.key else None
