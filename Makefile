@@ -24,8 +24,8 @@ audit: .venv/.installed ## ask a vulnerability service about what is installed (
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check pip-audit || { echo "audit: pip-audit cannot be installed here; make check still compares with tests/tidy/advisories.toml"; exit 1; }
 	$(BIN)/pip-audit --local --skip-editable
 
-bench: .venv/.installed-bench ## measure against peers, write bench/results.md
-	$(BIN)/python -m bench
+bench: .venv/.installed-bench ## measure against peers, write bench/results.md: [ONLY=store,planner]
+	$(BIN)/python -m bench $(ONLY)
 
 soak: .venv/.installed ## property tests for SOAK_MINUTES (10) at most
 	HYPOTHESIS_PROFILE=soak SOAK_MINUTES=$(SOAK_MINUTES) $(PYTEST) -n 2 -m soak --timeout 0

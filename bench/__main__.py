@@ -1,41 +1,54 @@
-"""Runs every bench_*.py beside this file, prints one table, writes results.md.
+"""Runs every bench_*.py beside this file, prints one table, writes results.md and results.json.
 
-`python -m bench` runs all; `python -m bench planner why` runs bench_planner and bench_why,
-and leaves results.md as it is.
+`python -m bench` runs all; `python -m bench planner store` runs bench_planner and bench_store, and
+leaves the results as they are, as does `--small`, which measures little of everything in seconds.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import shutil
 import sqlite3
+import subprocess
 import sys
+from dataclasses import asdict
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from bench.sizes import FULL, SMALL
 
 if TYPE_CHECKING:
     from bench.measure import Row
 
 HERE = Path(__file__).parent
-HEADINGS = ("what", "ours", "against", "ratio", "asked", "pass")
+HEADINGS = ("what", "ours", "against", "ratio", "asked", "reached")
 DISTRIBUTIONS = ("fairlane", "huey", "litequeue", "persist-queue")
+SMALL_OPTION = "--small"
 
 
-def main(names: list[str]) -> int:
-    found = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
-    unknown = sorted(set(names) - set(found))
+def main(words: list[str]) -> int:
+    known = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
+    small = SMALL_OPTION in words
+    asked = (word for word in words if word != SMALL_OPTION)
+    names = [name for word in asked for name in word.split(",") if name]
+    unknown = sorted(set(names) - set(known))
     if unknown:
-        print(f"No bench {unknown[0]!r}. Known: {', '.join(found)}.", file=sys.stderr)
+        print(f"No bench {unknown[0]!r}. Known: {', '.join(known)}.", file=sys.stderr)
         return 2
     rows: list[Row] = []
-    for name in names or found:
+    for name in names or known:
         print(f"bench {name} …", file=sys.stderr, flush=True)
-        rows += import_module(f"bench.bench_{name}").rows()
+        rows += import_module(f"bench.bench_{name}").rows(SMALL if small else FULL)
     print(table(rows))
-    if not names:
+    if not names and not small:
         (HERE / "results.md").write_text(document(rows), encoding="utf-8")
-    return 0 if all(row.passed for row in rows) else 1
+        found = {"versions": versions(), "rows": [asdict(row) for row in rows]}
+        text = json.dumps(found, indent=1, ensure_ascii=False)
+        (HERE / "results.json").write_text(f"{text}\n", encoding="utf-8")
+    return 0 if small or all(row.passed for row in rows) else 1
 
 
 def table(rows: list[Row]) -> str:
@@ -59,8 +72,7 @@ def cells(row: Row) -> tuple[str, ...]:
         if row.ratio < 100
         else f"{row.ratio:,.0f}"
     )
-    verdict = ("yes" if row.passed else "NO") if row.asked else "–"
-    return (row.what, row.ours, row.against, ratio, row.asked or "–", verdict)
+    return (row.what, row.ours, row.against, ratio, row.asked or "–", row.verdict)
 
 
 def document(rows: list[Row]) -> str:
@@ -83,7 +95,16 @@ def versions() -> str:
             parts.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             parts.append(f"{name} not installed")
-    return " · ".join(parts)
+    return " · ".join([*parts, parallel()])
+
+
+def parallel() -> str:
+    """Which GNU parallel is installed."""
+    if shutil.which("parallel") is None:
+        return "GNU parallel not installed"
+    words = ["parallel", "--will-cite", "--version"]
+    text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return text.partition("\n")[0]
 
 
 if __name__ == "__main__":

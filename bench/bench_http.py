@@ -1,79 +1,74 @@
-"""HTTP: eight callers beside one on the store itself, and the page of a long queue."""
+"""HTTP: many callers beside one on the store itself, and the dashboard of a long queue."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import socket
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 from http.client import HTTPConnection
 from multiprocessing import Pipe, Process
 from multiprocessing.connection import Connection
 from pathlib import Path
-from statistics import median
-from time import perf_counter
 from typing import Any
-from urllib.parse import urlsplit
 
-from bench.measure import Row, median_pair, show_seconds
+from bench.homes import folder, home, server
+from bench.measure import Row, by_turns, median_pair, show_seconds
 from bench.queues import Queue, queue
-from fairlane.app import open_context
+from bench.sizes import Sizes
 from fairlane.engine.context import Context
 from fairlane.service import pull, tasks
 
-CALLERS, EACH, TURNS = 8, 60, 7
-VIEWS, SMALL, LARGE = 15, 1_000, 1_000_000
-POLICY = 'preset = "balanced"\n[caps]\nall = 1000\n[backpressure]\nsoft = "none"\nhard = "none"\n'
+#: How many times faster than one caller on the store so many callers should be.
+ASKED = {8: ">= 2.5", 32: ">= 4"}
 
 
-def rows() -> list[Row]:
+def rows(sizes: Sizes) -> list[Row]:
     """The rate of both, taken by turns."""
-    here = Path(tempfile.mkdtemp(prefix=".bench-http-", dir=Path(__file__).parent))
-    try:
-        pulls = here / "pulls"
-        pulls.mkdir()
-        return [*pulled(pulls), *looked(here)]
-    finally:
-        shutil.rmtree(here, ignore_errors=True)
+    with folder() as here:
+        pulls = [row for callers in sizes.callers for row in pulled(here, callers, sizes)]
+        return [*pulls, *looked(here, sizes)]
 
 
-def pulled(here: Path) -> Iterator[Row]:
+def pulled(here: Path, callers: int, sizes: Sizes) -> Iterator[Row]:
     """Leases and results a second."""
-    (here / "policy.toml").write_text(POLICY, encoding="utf-8")
-    context = open_context(here)
-    direct, served = [], []
-    with server(here, "--no-page") as (address, token), closing(Crowd(address, token)) as crowd:
-        for _ in range(TURNS + 1):
-            tasks.add(context, [{"prompt": "Fix the login form"}] * (2 * CALLERS * EACH))
-            direct.append(rate(lambda: one_at_a_time(context)))
-            served.append(rate(crowd.work))
-    ours, plain = median(served[1:]), median(direct[1:])
-    what = f"lease and complete over HTTP, {CALLERS} callers (ratio of rates)"
-    yield Row(
-        what, f"{ours:,.0f} /s", f"the store, one caller {plain:,.0f} /s", ours / plain, ">= 2"
-    )
+    context = home(here / f"pulls-{callers}")
+    each = max(1, sizes.calls // callers)
+    count = callers * each
 
+    def more() -> None:
+        tasks.add(context, [{"prompt": "Fix the login form"}] * count)
 
-def looked(here: Path) -> Iterator[Row]:
-    """The page, and its list of tasks, each time after something has changed."""
+    more()
     with (
-        queue(here / "small", SMALL) as small,
-        queue(here / "large", LARGE) as large,
+        server(context.home, "--no-page") as (address, token),
+        closing(Crowd(address, token, callers)) as crowd,
+    ):
+        works = {"store": partial(one_at_a_time, context, count), "http": partial(crowd.work, each)}
+        taken = by_turns(works, sizes.slow_turns, more)
+    context.store.close()
+    ours, plain = count / taken["http"], count / taken["store"]
+    what = f"lease and complete over HTTP, {callers} callers (ratio of rates)"
+    told = f"the store, one caller {plain:,.0f} /s"
+    yield Row(what, f"{ours:,.0f} /s", told, ours / plain, ASKED.get(callers, ""))
+
+
+def looked(here: Path, sizes: Sizes) -> Iterator[Row]:
+    """The dashboard and its list of tasks, each time after something has changed."""
+    with (
+        queue(here / "small", sizes.short) as small,
+        queue(here / "large", sizes.long) as large,
         server(small.home) as few,
         server(large.home) as many,
     ):
         for path in ("/", "/tasks"):
             ours, theirs = median_pair(
-                partial(view, large, *many, path), partial(view, small, *few, path), VIEWS
+                partial(view, large, *many, path), partial(view, small, *few, path), sizes.turns
             )
-            what = f"the page, {path}, with {LARGE:,} queued"
-            told = f"with {SMALL:,} {show_seconds(theirs)}"
-            yield Row(what, show_seconds(ours), told, ours / theirs, "<= 1.5")
+            what = f"dashboard, first page, {path}, {sizes.long:,} queued"
+            told = f"{sizes.short:,} queued {show_seconds(theirs)}"
+            yield Row(what, show_seconds(ours), told, ours / theirs, "<= 1.2")
 
 
 def view(seen: Queue, address: str, token: str, path: str) -> None:
@@ -87,15 +82,8 @@ def view(seen: Queue, address: str, token: str, path: str) -> None:
         raise AssertionError(f"{path}: {answer.status} {text[:200]!r}")
 
 
-def rate(work: Any) -> float:
-    """Tasks a second."""
-    start = perf_counter()
-    work()
-    return CALLERS * EACH / (perf_counter() - start)
-
-
-def one_at_a_time(context: Context) -> None:
-    for _ in range(CALLERS * EACH):
+def one_at_a_time(context: Context, count: int) -> None:
+    for _ in range(count):
         (taken,) = pull.lease(context, limit=1, worker="w")["leases"]
         pull.finish(context, taken["lease"])
 
@@ -103,21 +91,22 @@ def one_at_a_time(context: Context) -> None:
 class Crowd:
     """Callers in processes of their own, each with one connection and one request at a time."""
 
-    def __init__(self, address: str, token: str) -> None:
-        here, there = zip(*(Pipe() for _ in range(CALLERS)), strict=True)
+    def __init__(self, address: str, token: str, callers: int) -> None:
+        here, there = zip(*(Pipe() for _ in range(callers)), strict=True)
         self._pipes = here
         self._callers = [Process(target=call, args=(pipe, address, token)) for pipe in there]
         for caller in self._callers:
             caller.start()
         self.work(0)  # until all of them are there
 
-    def work(self, each: int = EACH) -> None:
+    def work(self, each: int) -> None:
         """Everybody leases and completes so many."""
         for pipe in self._pipes:
             pipe.send(each)
         done = sum(pipe.recv() for pipe in self._pipes)
-        if done != CALLERS * each:
-            raise AssertionError(f"{done} of {CALLERS * each} were completed")
+        asked = len(self._pipes) * each
+        if done != asked:
+            raise AssertionError(f"{done} of {asked} were completed")
 
     def close(self) -> None:
         for pipe in self._pipes:
@@ -151,16 +140,3 @@ def post(line: socket.socket, head: str, path: str, body: str) -> Any:
     if not start.startswith(b"HTTP/1.1 200"):
         raise AssertionError(f"{path}: {text!r}")
     return json.loads(rest)
-
-
-@contextmanager
-def server(home: Path, *options: str) -> Iterator[tuple[str, str]]:
-    """A server of its own on this home: where it listens, and its token."""
-    words = [sys.executable, "-m", "fairlane", "--home", str(home), "serve", "--port", "0"]
-    with subprocess.Popen([*words, *options], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            url = process.stdout.readline().removeprefix("serving").strip()
-            yield urlsplit(url).netloc, (home / "token").read_text().strip()
-        finally:
-            process.terminate()

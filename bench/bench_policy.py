@@ -8,13 +8,13 @@ from tempfile import TemporaryDirectory
 
 import fairlane.policy
 from bench.measure import Row, median_pair, show_seconds
+from bench.sizes import Sizes
 from fairlane.policy import Policy
 
 PRESET = Path(fairlane.policy.__file__).parent / "presets" / "fair-share.toml"
-REPEATS = 50
 
 
-def rows() -> list[Row]:
+def rows(sizes: Sizes) -> list[Row]:
     """One file that changes one rule of a preset."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "policy.toml"
@@ -24,6 +24,6 @@ def rows() -> list[Row]:
             for file in (path, PRESET):
                 tomllib.loads(file.read_text(encoding="utf-8"))
 
-        ours, parser = median_pair(lambda: Policy.load(path), parse, REPEATS)
+        ours, parser = median_pair(lambda: Policy.load(path), parse, sizes.turns)
     against = f"tomllib, the file and its preset {show_seconds(parser)} (nothing is checked)"
     return [Row("a policy is loaded", show_seconds(ours), against, ours / parser, "<= 3")]

@@ -7,12 +7,13 @@ all of that counts. The tasks of both policies count together, as both are simul
 from __future__ import annotations
 
 from bench.measure import Row, seconds, show_seconds
+from bench.sizes import Sizes
 from fairlane.policy.policy import Policy
 from fairlane.simulation.apart import Apart
 from fairlane.simulation.run import Run
 from fairlane.simulation.simulate import orders_of
 
-TASKS, PROJECTS, SLOTS = 100_000, 20, 64
+PROJECTS, SLOTS = 20, 64
 #: Arrivals keep the slots busy for nine tenths of the time: an hour of a slot is six tasks.
 PER_HOUR = SLOTS * 6 * 0.9 / PROJECTS
 #: The preset `balanced` with all slots, and the same without shares: the oldest first.
@@ -24,9 +25,9 @@ POLICIES = (
 ASKED = 5_000
 
 
-def rows() -> list[Row]:
+def rows(sizes: Sizes) -> list[Row]:
     """One figure."""
-    return [simulated(TASKS)]
+    return [simulated(sizes.simulated)]
 
 
 def simulated(tasks: int) -> Row:

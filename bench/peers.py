@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ class Peer:
 
 
 def peers(folder: Path) -> list[Peer]:
-    """Every peer, each in its own file."""
-    return [with_huey(folder), with_persist_queue(folder), with_litequeue(folder)]
+    """Every peer that is installed, each in its own file."""
+    made = {"huey": with_huey, "persistqueue": with_persist_queue, "litequeue": with_litequeue}
+    return [make(folder) for module, make in made.items() if find_spec(module) is not None]
 
 
 def with_huey(folder: Path) -> Peer:
@@ -96,5 +98,5 @@ def with_litequeue(folder: Path) -> Peer:
             for name in held:
                 queue.done(name)
 
-    lacks = "no expiry, no priorities, no log"
+    lacks = "no lease, no expiry, no log"
     return Peer("litequeue", lacks, life, batch, queue.close)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fairlane.engine.decisions import compact
+from fairlane.engine.compaction import compact
 from fairlane.engine.forget import forget_compacted
 from tests import warm
 from tests.daemon.world import World, until

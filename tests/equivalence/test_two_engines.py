@@ -17,7 +17,7 @@ from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Outcome, Task
 from fairlane.planner.warm import WarmPlanner
 from fairlane.policy.policy import Policy
-from fairlane.simulation import engine, fast
+from fairlane.simulation import engine, fast, report
 from fairlane.simulation.draws import below, draw
 from fairlane.simulation.fast.view import View
 from fairlane.simulation.world import Act, Arrival, Fate, Shift
@@ -91,6 +91,7 @@ class Plain(FixedWorld):
 def same(world: FixedWorld, policy: Policy, seed: int) -> None:
     full = engine.simulate(world, policy, seed, days=2)
     assert fast.simulate(world, policy, seed, days=2) == full
+    assert (report.utilisation(full) or 0) <= 1
 
 
 @settings(max_examples=EXAMPLES if EXAMPLES > 200 else 20)

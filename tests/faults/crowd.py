@@ -14,7 +14,7 @@ from threading import Event
 from typing import Any
 
 from fairlane.app import open_context
-from fairlane.engine import decisions
+from fairlane.engine import compaction
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Report
 from fairlane.model.errors import FairlaneError, TryLater
@@ -132,7 +132,7 @@ class RunningAttempt:
     def operate(self) -> None:
         """Pause and resume, put back what is parked, cancel a few, reclaim, compact."""
         chance = self.chance
-        deeds: list[Callable[[Context], Any]] = [holder.reclaim, decisions.compact, self.cancel]
+        deeds: list[Callable[[Context], Any]] = [holder.reclaim, compaction.compact, self.cancel]
         for _ in self.rounds():
             scope = chance.choice(SCOPES)
             with forgiving():

@@ -9,7 +9,7 @@ from random import Random
 
 from fairlane.app import STORE_FILE, open_context
 from fairlane.clock import FixedClock
-from fairlane.engine import decisions
+from fairlane.engine import compaction
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Report
 from fairlane.model.instant import DAY, Instant
@@ -37,7 +37,7 @@ def build(home: Path, witness: Path) -> None:
         tasks.add(context, [{"id": f"old{n}", "prompt": "p" * 6000} for n in range(60)])
         _complete_all(context, 60)
         clock.at += 40 * DAY
-        decisions.compact(context)
+        compaction.compact(context)
         tasks.add(context, [{"id": f"t{n}", "prompt": "é" * (n % 7) * 400} for n in range(300)])
         _complete_all(context, 80)
         mark = {"agent": "shell", "command": ["touch", str(witness)], "priority": 1}

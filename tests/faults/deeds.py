@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from fairlane.app import STORE_FILE, open_context
 from fairlane.clock import FixedClock
-from fairlane.engine import decisions
+from fairlane.engine import compaction
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Report
 from fairlane.model.errors import NotFound
@@ -155,7 +155,7 @@ DEEDS: dict[str, Callable[[Path], Any]] = {
     "reclaim": _at_context(holder.reclaim),
     "cancel": _at_context(lambda context: tasks.cancel(context, ["held", "then"])),
     "clear": _at_context(queue.clear),
-    "compact": _at_context(decisions.compact),
+    "compact": _at_context(compaction.compact),
 }
 
 
@@ -164,7 +164,16 @@ def _careless(context: Context) -> Any:
     return [tasks.add(context, [{"id": name}]) for name in ("one", "other")]
 
 
-EVERY = DEEDS | {"careless": _at_context(_careless)}
+def _compact_in_parts(context: Context) -> Any:
+    """Two rows a transaction."""
+    with patch.object(compaction, "PART", 2):
+        return compaction.compact(context)
+
+
+EVERY = DEEDS | {
+    "careless": _at_context(_careless),
+    "compact in parts": _at_context(_compact_in_parts),
+}
 
 
 def content(file: Path) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairlane.app import STORE_FILE
+from fairlane.store.base import Booking
 from fairlane.store.sqlite.file import backups
 from fairlane.store.sqlite.store import SqliteStore
 from tests.faults.children import Forks
@@ -113,6 +114,40 @@ def test_a_deed_in_two_halves_is_found(world, forks, tmp_path):
     forks.child("careless", tmp_path / "half", points - 5)
     with pytest.raises(AssertionError, match="half done"):
         found_after("careless", tmp_path / "half", before, after, points - 5)
+
+
+def test_a_killed_compaction_goes_on(world, forks, tmp_path, record_property):
+    """What it has done stays done, every sum is whole, and the next one ends as one would have."""
+    deed = "compact in parts"
+    start(world, tmp_path / "whole", deed)
+    sums = used(tmp_path / "whole" / STORE_FILE)
+    whole = forks.child(deed, tmp_path / "whole")
+    after = content(tmp_path / "whole" / STORE_FILE)
+    seen = set()
+    for at in range(1, whole["points"] + 1, 3):
+        home = tmp_path / str(at)
+        start(world, home, deed)
+        assert forks.child(deed, home, at) == {"killed": True}, f"point {at}"
+        sound(home / STORE_FILE, at)
+        assert used(home / STORE_FILE) == sums, f"point {at}"
+        found = content(home / STORE_FILE)
+        seen.add(found)
+        if found != after:
+            assert forks.child(deed, home)["done"] == whole["done"], f"point {at}"
+            assert content(home / STORE_FILE) == after, f"point {at}"
+        shutil.rmtree(home)
+    assert len(seen) > 5
+    record_property("told", f"kill -9 during {deed}: {len(seen)} states, and each was gone on with")
+
+
+def used(file: Path) -> dict[str, Booking]:
+    """All that was ever used, by scope."""
+    store = SqliteStore.open(file)
+    try:
+        with store.read() as reading:
+            return reading.usage_sums("", 0)
+    finally:
+        store.close()
 
 
 def found_after(deed: str, home: Path, before: str, after: str, at: int) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.clock import FixedClock
-from fairlane.engine import attempts, decisions
+from fairlane.engine import attempts, compaction
 from fairlane.engine.attempts import Progress
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending, Report
@@ -195,7 +195,7 @@ class Hour:
         holder.reclaim(self.context)
 
     def compact(self, _: int, __: int) -> None:
-        decisions.compact(self.context)
+        compaction.compact(self.context)
 
     def told(self, number: int) -> Report:
         return Report(

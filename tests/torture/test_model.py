@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairlane.engine import decisions
+from fairlane.engine import compaction
 from fairlane.engine.end_attempt import Report
 from fairlane.model.instant import DAY, HOUR, MINUTE, parse_instant, show_instant
 from fairlane.model.project import Group, Pause, Project
@@ -124,7 +124,7 @@ def test_a_model_can_begin_with_any_store(office):
 def test_what_was_compacted_is_as_the_store_has_it(office):
     tasks.cancel(office.context, ["d"])
     office.wait(60 * DAY)
-    decisions.compact(office.context)
+    compaction.compact(office.context)
     assert office.task("d").meta == {"compacted": True}
     assert office.model.tries.keys() == {
         "a",

@@ -9,7 +9,8 @@ import pytest
 from fairlane.model.instant import MINUTE, SECOND, show_instant
 from fairlane.model.project import Pause, Pool
 from fairlane.model.record import changed
-from fairlane.service import groups, projects
+from fairlane.service import groups, projects, tasks
+from fairlane.settings import host_name
 from fairlane.store.base import Booking, Placed
 from fairlane.testing.torture.ports import Write
 from tests.torture.office import Cases, WatchedOffice, altered, broken, leased, without
@@ -248,6 +249,30 @@ def a_plan_by_another_policy(office):
 def a_timer_that_nobody_heeds(office):
     office.add({"id": "a"}, {"id": "b", "not_before": show_instant(office.clock.at + MINUTE)})
     office.model.put_task(office.model.tasks["b"]._replace(due_at=office.clock.at))
+    return office.lease
+
+
+class Deaf:
+    """Hosts on which every process runs on, and none is told to stop."""
+
+    def state_of(self, attempt):
+        return "runs"
+
+    def is_told(self, attempt):
+        return False
+
+
+@CASES.breaks("stops sent")
+def a_stop_that_never_reaches_the_process(office):
+    office.checker._ground = Deaf()
+    office.changes = {"daemon": True}
+    leased(office)
+    row = office.model.attempts["L1"]
+    office.model.put_attempts([changed(row, host=host_name(), started_at=office.clock.at)])
+    tasks.cancel(office.context, ["a"])
+    office.add({"id": "b"})
+    office.lease()  # the stop may have been asked for while this was planned
+    office.add({"id": "c"})
     return office.lease
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 STORE_FILE = "fairlane.db"
 #: The slots of a worker where neither the settings nor cap `all` say how many.
 WITHOUT_CAP = 4
+#: The least pause between two parts of long work: who came for the lock meanwhile asks for it
+#: again sooner than that, or within the time for which it was held.
+PAUSE_SECONDS = 0.025
 #: What tells one content of a file from another: inode, time, size; None: no file.
 FileMark = tuple[int, int, int] | None
 #: One check of an attempt: name, argv, timeout; later started_at, exit, passed, seconds, tail.
@@ -57,6 +60,10 @@ class Context:
     def now(self) -> Instant:
         """The time that decides."""
         return self.clock.now()
+
+    def give_way(self, began: float) -> None:
+        """Leave the store to others after a part that `began` then, for as long as it took."""
+        self.clock.wait(max(PAUSE_SECONDS, self.clock.monotonic() - began))
 
     def executor(self, name: str = "") -> Executor:
         """An executor of this host; without a name the one that the settings choose."""

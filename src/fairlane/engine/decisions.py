@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Iterable
-from operator import itemgetter
 from typing import TYPE_CHECKING, TypedDict
 
 from fairlane.engine.context import Context
 from fairlane.engine.records.recording import Recording, size_of
-from fairlane.engine.records.replaying import Damaged, Replay, every
+from fairlane.engine.records.replaying import Damaged, Replay, every, one
 from fairlane.engine.records.seen import Touched
 from fairlane.engine.snapshot import PlannedRound
 from fairlane.model.errors import NotFound
-from fairlane.model.event import Event
-from fairlane.model.instant import DAY, show_instant
+from fairlane.model.instant import show_instant
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import PolicyText
 from fairlane.model.record import canonical
@@ -30,24 +27,25 @@ if TYPE_CHECKING:
         ReplayedAnswer,
     )
 
-__all__ = [
-    "Replay", "Touched", "compact", "compact_if_due", "listing", "record", "replay", "replay_after",
-    "show",
-]  # fmt: skip
+__all__ = ["Replay", "Touched", "listing", "record", "replay", "replay_after", "show"]
+#: After so many records every handle begins a new chain, with a full record.
+FULL_EVERY = 256
 #: Most bytes that records take together.
 BYTES_MAX = 64 * 1024 * 1024
+#: Bytes of records that are counted together, and dropped together.
+PART = BYTES_MAX // 16
 #: The chain of rounds over the whole queue.
 WHOLE = "whole"
-#: How many times records are counted anew until then: so many parts go one by one.
-PARTS = 16
 
 
-class _Kept(TypedDict, total=False):
-    """What every handle knows of the records."""
+class _Last(TypedDict, total=False):
+    """What the next record must know of those before it, whoever wrote them."""
 
-    holds: list[str]  # of the last one
-    sizes: list[list[int]]  # [number, bytes of chains that began from it on]; the oldest first
-    alone: bool  # the last one is of some tasks only
+    base: int
+    count: int  # of records with this base
+    holds: list[str]
+    sizes: list[list[int]]  # [a base, bytes of the records from there to the next row]
+    alone: bool  # of some tasks only
 
 
 def record(
@@ -62,35 +60,31 @@ def record(
     for kind, each in context.recordings.items():
         each.hear(touched if kind == WHOLE else None)
     holds = sorted({f"{held.hold.gate}/{held.hold.code}" for held in plan.holds})
-    last: _Kept = tx.value("decision") or _Kept()
+    last: _Last = tx.value("decision") or _Last()
     if not plan.picks and not plan.reclaims and last.get("holds") == holds:
         return None
     if planned.alone:
         tx.put(PolicyText(policy.digest(), canonical(policy.document()).decode()))
     else:
         remember_policy(tx, policy)
-    sizes, oldest = _bounded(last.get("sizes", []))
-    decision = recording.next(tx, planned, tx.number("decision"), oldest)
+    number, count = tx.number("decision"), last.get("count", 0)
+    base, sizes = last.get("base", number), last.get("sizes", [])
+    if count >= FULL_EVERY:
+        base = number
+    if base == number:
+        count = 0
+        if not sizes or sizes[-1][1] >= PART:
+            sizes.append([number, 0])
+    decision = recording.next(tx, planned, number, base)
+    sizes[-1][1] += size_of(decision)
+    oldest = 0
+    while len(sizes) > 1 and sum(size for _, size in sizes) > BYTES_MAX:
+        del sizes[0]
+        oldest = sizes[0][0]
     tx.put_decision(decision, oldest)
-    _count(sizes, decision)
-    tx.put_value("decision", {"holds": holds, "sizes": sizes, "alone": planned.alone})
-    return decision.number
-
-
-def _bounded(sizes: list[list[int]]) -> tuple[list[list[int]], int]:
-    """The sizes to keep, and the first number to keep; 0: all of them."""
-    kept = list(sizes)
-    while len(kept) > 1 and sum(size for _, size in kept) > BYTES_MAX:
-        del kept[0]
-    return kept, kept[0][0] if len(kept) < len(sizes) else 0
-
-
-def _count(sizes: list[list[int]], decision: Decision) -> None:
-    """Add a record to what is known; a chain counts where its full record does."""
-    if not sizes or (decision.base == decision.number and sizes[-1][1] >= BYTES_MAX // PARTS):
-        sizes.append([decision.number, 0])
-    part = max(bisect(sizes, decision.base, key=itemgetter(0)) - 1, 0)
-    sizes[part][1] += size_of(decision)
+    last = {"base": base, "count": count + 1, "holds": holds, "sizes": sizes}
+    tx.put_value("decision", {**last, "alone": True} if planned.alone else last)
+    return number
 
 
 def remember_policy(tx: Writing, policy: Policy) -> None:
@@ -99,6 +93,21 @@ def remember_policy(tx: Writing, policy: Policy) -> None:
     if tx.value("policy") != digest:
         tx.put(PolicyText(digest, canonical(policy.document()).decode()))
         tx.put_value("policy", digest)
+
+
+def start_anew(tx: Writing) -> None:
+    """The next decision is full: what came before may be gone."""
+    last = tx.value("decision")
+    if last:
+        last.pop("base", None)
+        tx.put_value("decision", last)
+
+
+def anew_if_dropped(tx: Writing) -> None:
+    """The next decision is full if the one that others build on is gone."""
+    base = (tx.value("decision") or {}).get("base")
+    if base is not None and one(tx, base) is None:
+        start_anew(tx)
 
 
 def listing(context: Context, cursor: int = 0, limit: int = 100) -> DecisionsAnswer:
@@ -162,36 +171,7 @@ def _short(again: Replay, reading: Reading, decision: Decision) -> DecisionDocum
 
 
 def _one(reading: Reading, number: int) -> Decision:
-    for row in reading.decisions(number - 1, 1):
-        if row.number == number:
-            return row
-    raise NotFound(f"no decision {number}", "`fairlane replay --list` names what is kept.")
-
-
-#: How often it is done by itself.
-EVERY = DAY
-
-
-def compact(context: Context) -> dict[str, object]:
-    """Finished tasks become tombstones; old events, decisions and minutes of usage are folded."""
-    with context.store.write() as tx:
-        policy, now = context.policy(), context.now()
-        before = now - policy.history.keep
-        counts = tx.compact(before)
-        tx.put_value("compacted_at", now)
-        if any(counts.values()):
-            tx.log([Event(0, now, "compacted", data=counts)])
-    return {"schema": SCHEMA, "before": show_instant(before), **counts}
-
-
-def compact_if_due(context: Context) -> bool:
-    """Runs at most once a day, in whichever process gets to it first; whether it did."""
-    with context.store.read() as reading:
-        last = reading.value("compacted_at")
-    if last is None:
-        with context.store.write() as tx:
-            tx.put_value("compacted_at", context.now())
-    elif context.now() - last >= EVERY:
-        compact(context)
-        return True
-    return False
+    decision = one(reading, number)
+    if decision is None:
+        raise NotFound(f"no decision {number}", "`fairlane replay --list` names what is kept.")
+    return decision

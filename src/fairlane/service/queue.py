@@ -36,9 +36,8 @@ SORTS = ("project", "kind", "pool", "group", "task")
 CLEARED = "cleared"
 #: How many ids of what is cleared are named.
 IDS_NAMED = 1000
-#: How many tasks one transaction of `clear` cancels, and the pause after it: a writer that waits
-#: asks for the lock ten times a second.
-PART, PAUSE_SECONDS = 2000, 0.15
+#: How many tasks one transaction of `clear` cancels.
+PART = 500
 _CLEAR_AGAIN = "Run `fairlane clear` again for the rest."
 
 
@@ -108,6 +107,7 @@ def _clear_matching(context: Context, which: _Which, cleared: _Cleared) -> None:
     """Cancel all that match now, in parts; what is added meanwhile stays."""
     after, end = which.after, which.end
     while True:
+        began = context.clock.monotonic()
         with context.store.write() as tx:
             end = tx.number("seq", 0) if end is None else end
             page = [placed.task for placed in tx.listing(which.filter, after, PART)]
@@ -117,7 +117,7 @@ def _clear_matching(context: Context, which: _Which, cleared: _Cleared) -> None:
         if len(tasks) < PART:
             return
         after = tasks[-1].seq
-        context.clock.wait(PAUSE_SECONDS)
+        context.give_way(began)
 
 
 def _cancel(context: Context, tx: Writing, tasks: list[Task], scope: str) -> list[Task]:

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import fields
 from operator import attrgetter
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairlane.model.errors import FairlaneError, Invalid, Refused, TryLater
@@ -60,15 +59,13 @@ class Apart:
                 child.kill()
 
     def _one(self, order: Order, wanted: str) -> Any:
-        """What a child says; the folder is for its files, which it may be unable to remove."""
-        with TemporaryDirectory(prefix="fairlane-simulation-") as folder:
-            return self._ask((*_CHILD, wanted, folder), order)
-
-    def _ask(self, command: Sequence[str], order: Order) -> Any:
+        """What a child says."""
         with self._lock:
             if self._ended:
                 raise _stopped()
-            child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            child = subprocess.Popen(
+                (*_CHILD, wanted), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
             self._children.append(child)
         try:
             text = _answer_of(child, order)

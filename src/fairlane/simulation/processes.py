@@ -29,13 +29,16 @@ class Script:
 
 
 @dataclass(slots=True)
-class _Attempt:
+class VirtualProcess:
+    """What runs, or ran, in a run folder."""
+
     handle: Handle
     script: Script
     started: float  # by the monotonic clock
     started_at: Instant
     seal: str
     state: State = field(default_factory=Running)
+    told: bool = False  # to stop
     watches: list[Waker] = field(default_factory=list)
 
 
@@ -44,11 +47,11 @@ class Machine:
     """What runs on a virtual host; it outlives the executors of the daemons that come and go."""
 
     clock: VirtualClock
-    attempts: dict[Path, _Attempt] = field(default_factory=dict)
+    attempts: dict[Path, VirtualProcess] = field(default_factory=dict)
     revoked: set[Path] = field(default_factory=set)
     launched: list[Orders] = field(default_factory=list)  # for tests to look at
 
-    def end(self, attempt: _Attempt, state: State) -> None:
+    def end(self, attempt: VirtualProcess, state: State) -> None:
         """An attempt ends, unless it has already."""
         if attempt.state == Running():
             attempt.state = state
@@ -77,7 +80,7 @@ class VirtualExecutor:
             raise script.refused
         machine.launched.append(orders)
         handle = Handle(orders.folder, f"virtual {len(machine.launched)}")
-        attempt = _Attempt(
+        attempt = VirtualProcess(
             handle, script, machine.clock.monotonic(), machine.clock.now(), orders.seal
         )
         machine.attempts[orders.folder] = attempt
@@ -104,6 +107,7 @@ class VirtualExecutor:
         """End the script early."""
         attempt = self._attempt(handle)
         if attempt is not None:
+            attempt.told = True
             ended = Exit(signal=attempt.script.stop_signal, stopped="stop")
             self._end_later(attempt, attempt.script.stop_seconds, ended)
 
@@ -140,12 +144,12 @@ class VirtualExecutor:
     def close(self) -> None:
         """Attempts go on."""
 
-    def _attempt(self, handle: Handle) -> _Attempt | None:
+    def _attempt(self, handle: Handle) -> VirtualProcess | None:
         attempt = self.machine.attempts.get(handle.run)
         known = attempt is not None and handle.text in ("", attempt.handle.text)
         return attempt if known else None
 
-    def _schedule(self, attempt: _Attempt, orders: Orders) -> None:
+    def _schedule(self, attempt: VirtualProcess, orders: Orders) -> None:
         """Its own end, and those that a timeout or its silence force."""
         script = attempt.script
         if orders.timeout is not None:
@@ -155,7 +159,7 @@ class VirtualExecutor:
         if script.seconds is not None:
             self._end_later(attempt, script.seconds, None if script.gone else script.exit)
 
-    def _end_later(self, attempt: _Attempt, seconds: float, ended: Exit | None) -> None:
+    def _end_later(self, attempt: VirtualProcess, seconds: float, ended: Exit | None) -> None:
         clock = self.machine.clock
 
         def end() -> None:

@@ -127,13 +127,16 @@ def utilisation(run: Run) -> float | None:
         count * max(0, min(until, run.end) - max(since, run.begin))
         for (since, count), until in zip(run.slots, ends, strict=True)
     )
-    busy = sum(ended(attempt, run.end) - attempt.leased_at for attempt in run.attempts)
+    busy = sum(
+        max(0, ended(attempt, run.end) - max(attempt.leased_at, run.begin))
+        for attempt in run.attempts
+    )
     return part_of(busy, room) if room else None
 
 
 def ended(attempt: AttemptLine, end: Instant) -> Instant:
     """When an attempt left its slot; the end of the simulation for those that still run."""
-    return end if attempt.ended_at is None else min(attempt.ended_at, end)
+    return min(at for at in (attempt.ended_at, attempt.gone_at, end) if at is not None)
 
 
 def _by_project(run: Run, used: _Used) -> list[documents.ProjectFlowDocument]:

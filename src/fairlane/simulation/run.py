@@ -21,6 +21,7 @@ class AttemptLine:
     outcome: str | None
     tokens: int  # as the policy counts them
     usd: int  # micro-dollars
+    gone_at: Instant | None = None  # when its worker vanished with it; the queue learns it later
 
 
 @dataclass(frozen=True, slots=True)

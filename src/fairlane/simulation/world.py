@@ -7,12 +7,9 @@ from typing import NamedTuple, Protocol
 
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Counters
-from fairlane.model.errors import FairlaneError
 from fairlane.model.instant import SECOND, Instant, Micros
 from fairlane.model.record import dataclass
 from fairlane.model.task import Outcome, Task
-from fairlane.service.operations.call import answer, fitting
-from fairlane.service.operations.table import OPERATIONS
 from fairlane.simulation.provider import Limits
 
 #: The worker of a world that names none; it has as many slots as the policy allows.
@@ -46,15 +43,6 @@ class Act(NamedTuple):
     at: Instant
     operation: str
     arguments: Mapping[str, object]
-
-
-def perform(context: Context, act: Act) -> str:
-    """Do what a person does; why it was refused, where that makes no sense here; empty: done."""
-    try:
-        answer(context, act.operation, **fitting(OPERATIONS[act.operation], act.arguments))
-    except FairlaneError as error:
-        return error.message
-    return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,15 +43,15 @@ class Booking:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A recorded plan with what it was made from, as what differs from the record before it."""
+    """A recorded plan with what it was made from; `base` names the full record of its lanes."""
 
     number: int
     at: Instant
-    base: int  # the full record that it builds on in the end (itself: it is full)
+    base: int  # the decision whose lanes are recorded in full (itself: this one)
     policy: str  # digest
     planner: int  # version
-    lanes: bytes  # what differs of them
-    rest: bytes  # what differs of the rest of the snapshot
+    lanes: bytes  # all of them, or those that differ from the base
+    rest: bytes  # the snapshot without its lanes
     plan: bytes
     digests: Mapping[str, str] = field(default_factory=dict)
 
@@ -90,6 +90,21 @@ class HistoryRow(NamedTuple):
     agent: str | None
     tokens: tuple[int, int, int, int]
     usd: int | None
+
+
+#: How far a compaction is: a stage, and what was looked at there last; (): at its beginning.
+Place = tuple[Any, ...]
+#: For a compaction in one part.
+WHOLE = 1 << 40
+
+
+class Compacted(NamedTuple):
+    """What one part of a compaction removed, and the place of the next; None: it is through."""
+
+    tasks: int
+    events: int
+    decisions: int
+    rest: Place | None = None
 
 
 class Reading(Protocol):
@@ -151,9 +166,11 @@ class Writing(Reading, Protocol):
     def put(self, *rows: SmallRow) -> None: ...  # new rows of small tables, or known ones as of now
     def drop(self, kind: type[Droppable], key: str) -> None: ...
     def put_clocks(self, clocks: Mapping[str, tuple[int, bool]]) -> None: ...
-    def put_decision(self, decision: Decision, oldest: int = 0) -> None: ...  # drops older bases
+    def put_decision(self, decision: Decision, oldest: int = 0) -> None: ...  # drops those before
     def put_value(self, name: str, value: object) -> None: ...  # anything JSON has; None removes
-    def compact(self, before: Instant) -> dict[str, int]: ...
+    def compact(  # what is older, from a place on; changes about `limit` rows
+        self, before: Instant, place: Place = (), limit: int = WHOLE
+    ) -> Compacted: ...
 
 
 class Store(Protocol):

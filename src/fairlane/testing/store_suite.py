@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from fairlane.testing.stores.attempts import AttemptCases
 from fairlane.testing.stores.compact import CompactCases
+from fairlane.testing.stores.compact_parts import CompactPartsCases
 from fairlane.testing.stores.lanes import LaneCases
 from fairlane.testing.stores.lookups import LookupCases
 from fairlane.testing.stores.small_tables import SmallTableCases
@@ -28,6 +29,7 @@ class StoreSuite(
     UsageCases,
     SmallTableCases,
     CompactCases,
+    CompactPartsCases,
     TransactionCases,
 ):
     """All cases; each takes a fixture `store` that gives a new, empty store."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fairlane.engine import attempts, decisions
+from fairlane.engine import attempts, decisions, usage
 from fairlane.engine.usage import Books
 from fairlane.lifecycle import backoff
+from fairlane.planner.gates import budget
 from fairlane.runtime import checks
 from tests.torture.planted.bug import Bug, bug, line
 
@@ -32,6 +33,21 @@ BUGS: list[Bug] = [
         "Budgets are watched while attempts run, and not when their last usage is booked.",
         "budgets watched",
         line(Books.use, ("self.used.add(place)", "ended or self.used.add(place)")),
+    ),
+    bug(
+        "budget up to its limit",
+        "What is used up exactly counts as not used up yet.",
+        "budgets watched",
+        line(usage._exceeded, ("2 if used >= limit", "2 if used > limit")),
+    ),
+    bug(
+        "start at the limit of a budget",
+        "Something may start where a budget is used or reserved up to its limit.",
+        "budgets",
+        line(
+            budget.check,
+            ("line.spent + reserved >= line.limit", "line.spent + reserved > line.limit"),
+        ),
     ),
     bug(
         "usage booked twice",

@@ -8,6 +8,7 @@ from fairlane.lifecycle.transitions import LEASE, TRANSITIONS
 from fairlane.model.event import Happening
 from fairlane.model.task import Status
 from fairlane.planner.round import Round
+from fairlane.runtime.watch import RunningAttempt
 from tests.torture.planted.bug import Bug, bug, entry, line
 
 #: A plan is committed though others have written since it was made.
@@ -83,6 +84,12 @@ BUGS: list[Bug] = [
                 'lease=lease, stop_requested="")',
             ),
         ),
+    ),
+    bug(
+        "stop not sent",
+        "The daemon notes that an attempt is to stop, and does not tell its process.",
+        "stops sent",
+        line(RunningAttempt.stop, ("self.executor.stop(self.process)", "pass")),
     ),
     bug(
         "carried work of what is not done",

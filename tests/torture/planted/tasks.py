@@ -83,7 +83,7 @@ BUGS: list[Bug] = [
         "compacted too early",
         "Compaction forgets finished tasks that unfinished ones need.",
         "the store agrees",
-        line(Memory._ended_before, ("task.id not in named and ", "")),
+        line(Memory._unnamed, (" if row.placed.task.id not in named", "")),
     ),
     bug(
         "dependents forgotten",

@@ -14,7 +14,6 @@ import pytest
 from fairlane.app import actor_name, open_context, shared_queue
 from fairlane.app.event_hub import LAG_MAX, Listener
 from fairlane.app.shared_queue import SharedQueue
-from fairlane.clock import SystemClock, Waitable
 from fairlane.engine.context import Context
 from fairlane.executors import executor_named
 from fairlane.executors.base import Ended, Handle
@@ -214,19 +213,6 @@ def test_a_listener_that_lags_too_far_is_let_go(extra: int) -> None:
     assert (last is None) is (extra == 1)
 
 
-class Held(SystemClock):
-    """A pause lasts until it is over for a test."""
-
-    def __init__(self, over: threading.Event) -> None:
-        self._over = over
-
-    def wait(self, timeout: float | None, *waitables: Waitable) -> list[Waitable]:
-        if timeout != queue_operations.PAUSE_SECONDS:
-            return super().wait(timeout, *waitables)
-        assert self._over.wait(LIMIT_SECONDS)
-        return []
-
-
 def test_a_long_clear_delays_no_other_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,9 +220,10 @@ def test_a_long_clear_delays_no_other_caller(
     filled(tmp_path, 3)
     monkeypatch.setattr(queue_operations, "PART", 1)
     over = threading.Event()
+    monkeypatch.setattr(Context, "give_way", lambda *_: over.wait(LIMIT_SECONDS))
 
     async def story() -> int:
-        queue = SharedQueue(lambda: open_context(tmp_path, None, Held(over)))
+        queue = SharedQueue(lambda: open_context(tmp_path))
         await queue.open()
         clearing = asyncio.ensure_future(queue.ask("clear"))
         while (await queue.ask("status"))["queued"]["total"] == 3:

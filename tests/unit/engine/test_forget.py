@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from fairlane.daemon import history
 from fairlane.daemon.main import RunOptions
-from fairlane.engine.decisions import compact
+from fairlane.engine import compaction
+from fairlane.engine.compaction import compact
 from fairlane.engine.forget import forget_compacted
+from fairlane.model.errors import TryLater
 from fairlane.model.instant import DAY, SECOND
 from tests.unit.contexts import TestContext
 from tests.unit.runtime.daemons import InlineThreads, World
@@ -75,6 +79,56 @@ def test_a_copy_stays_while_somebody_works_in_it(office: TestContext, tmp_path: 
     assert names(tmp_path / "open") == []
 
 
+def test_what_a_crash_left_is_found_by_the_next_daemon(tmp_path: Path, monkeypatch):
+    """It died when the tasks were compacted, and their runs were there still."""
+    world = World(tmp_path)
+    world.policy('history.keep = "1d"\n')
+    world.add("a")
+    world.run()
+    world.clock.at += 3 * DAY
+    with monkeypatch.context() as patch:
+        patch.setattr(history, "forget_compacted", lambda *words: None)
+        world.run()
+    assert names(tmp_path / "runs") == ["a"]
+    world.clock.at += DAY
+    world.run()
+    assert names(tmp_path / "runs") == []
+
+
+def test_a_daemon_that_ends_leaves_the_rest_to_the_next(tmp_path: Path, monkeypatch):
+    """A compaction ends after its part; what is left of its tasks goes when it is through."""
+    monkeypatch.setattr(compaction, "PART", 1)
+    world = World(tmp_path)
+    world.policy('history.keep = "1d"\n')
+    world.add("a", "b")
+    world.run()
+    world.clock.at += 3 * DAY
+    daemon = world.daemon()
+    daemon._history._closing = True
+    daemon.run(RunOptions(until_idle=True))
+    assert names(tmp_path / "runs") == ["a", "b"]
+    world.run()
+    assert names(tmp_path / "runs") == []
+    with world.store.read() as reading:
+        assert [event.data["tasks"] for event in reading.events(kind="compacted")] == [2]
+
+
+def test_an_error_of_a_compaction_reaches_the_loop(tmp_path: Path, monkeypatch):
+    def full(*_: object) -> None:
+        raise TryLater("no room left to write the store", "Free some.", "disk_full")
+
+    world = World(tmp_path)
+    world.policy('history.keep = "1d"\n')
+    world.add("a")
+    world.run()
+    world.clock.at += 3 * DAY
+    monkeypatch.setattr(history, "compact", full)
+    found = history.History(world.context, InlineThreads)
+    found.look(world.context.policy(), lambda: False)
+    with pytest.raises(TryLater, match="no room left"):
+        found.look(world.context.policy(), lambda: False)
+
+
 def test_the_daemon_forgets_in_a_thread_of_its_own(tmp_path: Path, monkeypatch):
     """Git and folders take their time; the loop does not wait for them."""
     world = World(tmp_path)
@@ -86,9 +140,15 @@ def test_the_daemon_forgets_in_a_thread_of_its_own(tmp_path: Path, monkeypatch):
     daemon, thread = world.daemon(), InlineThreads()
     monkeypatch.setattr(daemon._history, "_thread", thread)
     later: list[Callable[[], object]] = []
-    monkeypatch.setattr(thread, "submit", lambda work, *words: later.append(partial(work, *words)))
+
+    def submit(work: Callable[..., object], *words: object) -> Future[object]:
+        later.append(partial(work, *words))
+        return Future()
+
+    monkeypatch.setattr(thread, "submit", submit)
     daemon.run(RunOptions(until_idle=True))
     assert names(tmp_path / "runs") == ["a", "b"]
-    (forget,) = later
-    forget()
+    (shrink,) = later
+    daemon._history._closing = False
+    shrink()
     assert names(tmp_path / "runs") == ["b"]

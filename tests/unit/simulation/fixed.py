@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairlane.engine.context import Context
-from fairlane.model.instant import DAY, Instant, Micros
+from fairlane.model.instant import DAY, SECOND, Instant, Micros
 from fairlane.model.task import Task
 from fairlane.policy.policy import Policy
 from fairlane.service import projects
@@ -22,6 +22,16 @@ def arrival(after: Micros, *records: Mapping[str, Any]) -> Arrival:
     """Tasks that arrive so long after the begin, of the simulated agent."""
     rows = [{"agent": "demo", "prompt": str(row["id"]), **row} for row in records]
     return Arrival(BEGIN + after, tuple(rows))
+
+
+def shift(after: int, worker: str, slots: int | None, **more: Any) -> Shift:
+    """A worker comes or goes so many seconds after the begin."""
+    return Shift(BEGIN + after * SECOND, worker, slots, **more)
+
+
+def act(after: int, operation: str, **arguments: object) -> Act:
+    """A person does something so many seconds after the begin."""
+    return Act(BEGIN + after * SECOND, operation, arguments)
 
 
 @dataclass

@@ -84,6 +84,10 @@ REFUSED: Mapping[str, tuple[str, str]] = {
     '{"trace": 1}': ("not TOML", "This looks like JSON or a trace"),
     "days = 1e99999999999999999999": ("not TOML: 1e99999999999999999999 has too many digits", ""),
     "days = 0x" + "f" * 5000: ("not TOML: a number has more than 64 bits", ""),
+    "days = 1\n" + "a." * 100 + "b = 1": ("not TOML: a key of more than 100 parts (at line 2)", ""),
+    "[" + "a . " * 100 + "b]": ("not TOML: a key of more than 100 parts (at line 1)", ""),
+    "work = { " + r'"\".".' * 100 + "b = 1 }": ("a key of more than 100 parts (at line 1)", ""),
+    "x." + "a." * 98 + "b = 1": ("unknown key 'x'", ""),
     "days = 1.00000000000000000001": ("not TOML: 1.00000000000000000001 has too many digits", ""),
 }  # fmt: skip
 

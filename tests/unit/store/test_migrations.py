@@ -62,6 +62,18 @@ def test_small_values_keep_their_names(old: Path) -> None:
     store.close()
 
 
+def test_what_ended_before_is_compacted_once(old: Path) -> None:
+    with closing(sqlite3.connect(old)) as connection:
+        ended = connection.execute("SELECT count(*) FROM tasks WHERE ended_at NOT NULL").fetchone()
+    assert ended[0]
+    store = SqliteStore.open(old, say=lambda message: None)
+    for count in (ended[0], 0):
+        with store.write() as writing:
+            assert writing.compact(1 << 60).tasks == count
+    assert store.check() == []
+    store.close()
+
+
 def test_the_way_back_is_the_copy_that_a_migration_leaves(old: Path) -> None:
     said: list[str] = []
     before = bodies(old)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from contextlib import suppress
 from typing import Any
 
 from fairlane.engine.records.differences import Document, KnownLane, join, patched, unpack
@@ -27,9 +26,8 @@ DAMAGE = (
 class Chain:
     """What the records up to one say; `follow` reads the next."""
 
-    def __init__(self, base: int) -> None:
-        self.base, self.number = base, 0  # of the last record that was read; 0: none
-        self._digest = ""
+    def __init__(self) -> None:
+        self._digest = ""  # of the last record that was read
         self._keys: list[LaneKey] = []  # by their places
         self._lanes: dict[int, KnownLane] = {}
         self._read: dict[int, int] = {}  # of lanes that were read further or less: how far
@@ -41,18 +39,10 @@ class Chain:
         self._clocks: Document = {}
         self._plan: Document = {}
 
-    def is_next(self, decision: Decision) -> bool:
-        """Whether no other record is between them; a damaged one may be."""
-        with suppress(*DAMAGE):
-            return bool(unpack(decision.rest).get("before", 0) == self.number)
-        return False
-
     def follow(self, decision: Decision) -> None:
-        """Read the next record; what is damaged raises an error."""
+        """Read the record that builds on the last one; what is damaged raises an error."""
         rest = unpack(decision.rest)
-        before = rest.pop("before", 0)
-        if before != self.number:
-            raise Invalid(f"it builds on decision {before}, which is gone")
+        rest.pop("before", None)
         if sealed(decision, self._digest) != decision.digests[SEAL]:
             raise Invalid("its digest is that of another content")
         self._follow_lanes(unpack(decision.lanes))
@@ -64,7 +54,7 @@ class Chain:
             values = decode(Snapshot, plain)
             self._plain = changed(self._plain, **{part: getattr(values, part) for part in plain})
         self._follow_plan(decision, unpack(decision.plan))
-        self.number, self._digest = decision.number, decision.digests[SEAL]
+        self._digest = decision.digests[SEAL]
 
     def snapshot(self) -> Snapshot:
         """The snapshot from which the last decision that was read was made."""

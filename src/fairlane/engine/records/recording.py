@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from fairlane.engine.records.differences import Document, pack
+from fairlane.engine.records.differences import Document, pack, unpack
 from fairlane.engine.records.seen import KEYED, Seen, Touched
 from fairlane.engine.snapshot import PlannedRound
+from fairlane.model.errors import Invalid
 from fairlane.model.record import canonical, changed, digest
 from fairlane.store.base import Decision, Reading
 
 #: Grows when the same input may give another plan.
 PLANNER_VERSION = 1
-#: A chain has at most this many records; the first of them is full: it builds on none.
-FULL_EVERY = 256
 #: With so few rows a record is full where that takes no more bytes.
 LITTLE = 64
 #: What a digest of a record is kept by; those of earlier versions have others.
 SEAL = "record"
-
-
-class _Last(NamedTuple):
-    """The record that the next one builds on."""
-
-    decision: Decision
-    length: int  # of its chain, with it
 
 
 class Recording:
@@ -32,7 +22,7 @@ class Recording:
 
     def __init__(self) -> None:
         self._seen = Seen()
-        self._last: _Last | None = None
+        self._last: Decision | None = None  # what the next record builds on
         self._touched: Touched | None = None  # None: anything may be
 
     def hear(self, touched: Touched | None) -> None:
@@ -40,26 +30,23 @@ class Recording:
         if self._touched is not None:
             self._touched = None if touched is None else self._touched.then(touched)
 
-    def next(
-        self, reading: Reading, planned: PlannedRound, number: int, oldest: int = 0
-    ) -> Decision:
+    def next(self, reading: Reading, planned: PlannedRound, number: int, base: int) -> Decision:
         """The record of a plan; it is the last one, unless its transaction is undone.
 
-        `oldest`: chains that began before this number are dropped.
+        A record builds only on one of the same base: all of these are dropped together.
         """
         last, self._last = self._last, None  # should anything fail, a new chain begins
-        if last is not None and not _stands(reading, last, oldest):
+        if last is not None and (last.base != base or not _stands(reading, last)):
             last = None
         if last is None:
             self._seen, self._touched = Seen(), None
-        before = last and last.decision
-        decision = _record(number, planned, self._seen.see(planned, self._touched), before)
+        decision = _record(number, base, planned, self._seen.see(planned, self._touched), last)
         if last is not None and self._seen.size <= LITTLE:
             seen = Seen()
-            full = _record(number, planned, seen.see(planned, None), None)
+            full = _record(number, base, planned, seen.see(planned, None), None)
             if size_of(full) <= size_of(decision):
-                decision, self._seen, last = full, seen, None
-        self._last = _Last(decision, 1 if last is None else last.length + 1)
+                decision, self._seen = full, seen
+        self._last = decision
         self._touched = Touched(frozenset(), dict.fromkeys(KEYED, frozenset()))
         return decision
 
@@ -79,30 +66,37 @@ def sealed(decision: Decision, before: str) -> str:
     return digest(b"".join((canonical(head), *parts)))
 
 
-def _stands(reading: Reading, last: _Last, oldest: int) -> bool:
-    """Whether the next record may build on it: it is kept, not undone, and its chain not long."""
-    if last.length >= FULL_EVERY or last.decision.base < oldest:
-        return False
-    rows = reading.decisions(last.decision.number - 1, 1)
-    return bool(rows) and rows[0].digests == last.decision.digests
+def before(decision: Decision) -> int:
+    """The number of the record that one builds on; 0: it is full."""
+    number: int = unpack(decision.rest).get("before", 0)
+    if not 0 <= number < decision.number:
+        raise Invalid(f"it builds on decision {number}, which is not before it")
+    return number
+
+
+def _stands(reading: Reading, last: Decision) -> bool:
+    """Whether it is kept, and nobody undid it."""
+    rows = reading.decisions(last.number - 1, 1)
+    return bool(rows) and rows[0].digests == last.digests
 
 
 def _record(
     number: int,
+    base: int,
     planned: PlannedRound,
     parts: tuple[Document, Document, Document],
-    before: Decision | None,
+    last: Decision | None,
 ) -> Decision:
     lanes, rest, plan = parts
     decision = Decision(
         number=number,
         at=planned.now,
-        base=number if before is None else before.base,
+        base=base,
         policy=planned.policy.digest(),
         planner=PLANNER_VERSION,
         lanes=pack(lanes),
-        rest=pack(rest if before is None else {**rest, "before": before.number}),
+        rest=pack(rest if last is None else {**rest, "before": last.number}),
         plan=pack(plan),
     )
-    seal = sealed(decision, "" if before is None else before.digests[SEAL])
+    seal = sealed(decision, "" if last is None else last.digests[SEAL])
     return changed(decision, digests={SEAL: seal})

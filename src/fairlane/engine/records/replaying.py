@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -11,7 +12,7 @@ from fairlane.engine.context import parse_recorded
 from fairlane.engine.records.chain import DAMAGE, Chain
 from fairlane.engine.records.differences import unpack
 from fairlane.engine.records.older_records import OlderRecords
-from fairlane.engine.records.recording import SEAL
+from fairlane.engine.records.recording import SEAL, before
 from fairlane.model.errors import FairlaneError, Invalid, NotFound, Refused, listed
 from fairlane.model.project import PolicyText
 from fairlane.model.record import canonical, digest
@@ -61,8 +62,8 @@ class Replay:
     """Reads decisions; what it has read of a chain is kept, so that the next one costs little."""
 
     def __init__(self) -> None:
-        self._chains: dict[int, Chain] = {}  # by the number of their full records
-        self._fallen: dict[int, _Fallen] = {}
+        self._chains: dict[int, Chain] = {}  # by the record up to which they were read
+        self._fallen: dict[int, _Fallen] = {}  # by all that cannot be read
         self._older = OlderRecords()
         self._policies: dict[str, Policy] = {}
 
@@ -113,12 +114,12 @@ class Replay:
     ) -> list[str]:
         """Plan again; every part of the plan that is another one today, or what is damaged."""
         try:
-            before = self.plan(reading, decision)
+            recorded = self.plan(reading, decision)
             policy = self.policy(reading, decision)
             make = reference.plan if planner == "reference" else lanes.plan
             again = plan_bytes(make(self.snapshot(reading, decision), policy, decision.at))
-            same = again == canonical(before)
-            return [] if same else _differences(before, json.loads(again))
+            same = again == canonical(recorded)
+            return [] if same else _differences(recorded, json.loads(again))
         except FairlaneError as error:
             return [error.message]
         except DAMAGE as error:  # of an older record that can be read, and not planned from
@@ -126,38 +127,48 @@ class Replay:
 
     def _chain(self, reading: Reading, decision: Decision) -> Chain:
         """The chain of a decision, read up to it."""
-        base, number = decision.base, decision.number
-        fallen = self._fallen.get(base)
-        if fallen is not None and fallen.number <= number:
-            raise fallen.error(number)
-        chain = self._chains.pop(base, None)
-        if chain is None or chain.number > number:
-            chain = Chain(base)
-        for row in _up_to(reading, chain, decision):
+        rows: list[Decision] = []
+        chain = self._chains.pop(decision.number, None)
+        row: Decision | None = decision
+        while chain is None and row is not None:
+            if row.number in self._fallen:
+                raise self._fallen[row.number].error(decision.number)
+            rows.append(row)
+            try:
+                number = before(row)
+            except DAMAGE as error:
+                raise self._fall(reading, row, _fault(error)).error(decision.number) from error
+            chain = self._chains.pop(number, None) if number else Chain()
+            row = one(reading, number) if chain is None else None
+        if chain is None:
+            fault = f"it builds on decision {number}, which is gone"
+            raise self._fall(reading, rows[-1], fault).error(decision.number)
+        for row in reversed(rows):
             try:
                 chain.follow(row)
             except DAMAGE as error:
-                later = tuple(other.number for other in _rows(reading, base, row.number))
-                fallen = self._fallen[base] = _Fallen(row.number, _fault(error), later)
-                raise fallen.error(number) from error
-        self._chains[base] = chain  # the last one
+                raise self._fall(reading, row, _fault(error)).error(decision.number) from error
+        self._chains[decision.number] = chain  # the last one
         if len(self._chains) > _CHAINS:
             del self._chains[next(iter(self._chains))]
         return chain
 
+    def _fall(self, reading: Reading, row: Decision, fault: str) -> _Fallen:
+        """A record cannot be read, nor those that build on it."""
+        names = {row.number: None}
+        for other in takewhile(lambda other: other.base == row.base, every(reading, row.number)):
+            with suppress(*DAMAGE):
+                if before(other) in names:
+                    names[other.number] = None
+        fallen = _Fallen(row.number, fault, tuple(names)[1:])
+        self._fallen |= dict.fromkeys(names, fallen)
+        return fallen
 
-def _up_to(reading: Reading, chain: Chain, decision: Decision) -> Iterator[Decision]:
-    """The records that a chain has to read for a decision."""
-    if chain.number < decision.number and not chain.is_next(decision):
-        rows = _rows(reading, decision.base, chain.number or decision.base - 1)
-        yield from takewhile(lambda row: row.number < decision.number, rows)
-    if chain.number < decision.number:
-        yield decision
 
-
-def _rows(reading: Reading, base: int, after: int) -> Iterator[Decision]:
-    """The records of a chain after one."""
-    return (row for row in every(reading, after) if row.base == base)
+def one(reading: Reading, number: int) -> Decision | None:
+    """One decision; None: it is not there."""
+    rows = reading.decisions(number - 1, 1)
+    return rows[0] if rows and rows[0].number == number else None
 
 
 def every(reading: Reading, after: int = 0) -> Iterator[Decision]:

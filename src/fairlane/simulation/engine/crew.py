@@ -83,11 +83,18 @@ class Crew:
         self._context, self._sight = context, Sight(clock, running)
         self.members: dict[str, Member] = {}
 
-    @property
-    def slots(self) -> int:
-        """How many attempts may run at once on all of them."""
-        cap, slots = self._context.policy().caps.get("all"), sum(m.slots for m in self.working())
-        return slots if cap is None else min(cap, slots)
+    def slots(self, running: Mapping[str, int]) -> int:
+        """How many attempts may run at once on all of them.
+
+        `running`: how many each runs now. What runs has its slot until it ends, also where its
+        worker has left or has fewer slots than before.
+        """
+        cap, free = (
+            self._context.policy().caps.get("all"),
+            {m.name: m.slots for m in self.working()},
+        )
+        slots = sum(max(free.get(name, 0), running.get(name, 0)) for name in {*free, *running})
+        return slots if cap is None else max(min(cap, slots), sum(running.values()))
 
     def working(self) -> list[Member]:
         """Those that take work."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
@@ -118,11 +119,16 @@ class Flights:
         for lease in leases:
             del self.running[lease]
 
-    def vanish(self, worker: str) -> None:
-        """A worker is gone with all its attempts."""
+    def by_worker(self) -> Counter[str]:
+        """How many attempts each worker runs."""
+        return Counter(flight.worker for flight in self.running.values())
+
+    def vanish(self, worker: str) -> list[str]:
+        """A worker is gone with all its attempts: their leases."""
         lost = [flight.lease for flight in self.running.values() if flight.worker == worker]
         self._lost.setdefault(worker, []).extend(lost)
         self.end(lost)
+        return lost
 
     def lost_by(self, worker: str) -> list[str]:
         """A worker is back: the leases that it had."""

@@ -33,6 +33,7 @@ class Notes:
         self._lag: dict[str, int] = {}
         self._over: dict[str, int] = {}
         self._undone: list[tuple[Instant, str, str]] = []
+        self._gone_at: dict[str, Instant] = {}  # by lease
 
     def pass_time(self, now: Instant) -> None:
         """Nothing has changed since the last instant: whatever waited then has waited until now."""
@@ -59,6 +60,10 @@ class Notes:
             if self.slots and self.slots[-1][0] == self._last:
                 self.slots.pop()
             self.slots.append((self._last, slots))
+
+    def see_gone(self, leases: Iterable[str]) -> None:
+        """These attempts vanished with their worker; the queue learns of it later."""
+        self._gone_at.update(dict.fromkeys(leases, self._last))
 
     def see_start(self, task: Task) -> None:
         """An attempt of a task has begun: at the first, it is known since when it was ready."""
@@ -115,7 +120,7 @@ class Notes:
             end=self._last,
             tasks=tasks,
             attempts=tuple(
-                _attempt_line(attempt, policy)
+                _attempt_line(attempt, policy, self._gone_at.get(attempt.lease))
                 for attempt in made
                 if attempt.ended_at is None or attempt.ended_at >= self.begin
             ),
@@ -169,7 +174,7 @@ def _tokens(attempt: Attempt, policy: Policy) -> int:
     return counted(Tokens(*attempt.tokens), policy.usage.count)
 
 
-def _attempt_line(attempt: Attempt, policy: Policy) -> AttemptLine:
+def _attempt_line(attempt: Attempt, policy: Policy, gone_at: Instant | None) -> AttemptLine:
     return AttemptLine(
         task=attempt.task,
         number=attempt.number,
@@ -179,6 +184,7 @@ def _attempt_line(attempt: Attempt, policy: Policy) -> AttemptLine:
         outcome=attempt.outcome,
         tokens=_tokens(attempt, policy),
         usd=attempt.usd or 0,
+        gone_at=gone_at,
     )
 
 

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from fairlane.clock import VirtualClock
 from fairlane.engine import attempts, checks
 from fairlane.engine.context import Facts
 from fairlane.engine.end_attempt import Ending
 from fairlane.engine.snapshot import PlannedRound, look_and_plan
-from fairlane.model.errors import Refused
+from fairlane.model.errors import Invalid, Refused
 from fairlane.model.event import Happening
-from fairlane.model.instant import DAY, Instant
+from fairlane.model.instant import DAY, Instant, show_instant
 from fairlane.model.project import Project
 from fairlane.model.task import Attempt, Status, Task
 from fairlane.planner.warm import decided
@@ -28,10 +26,10 @@ from fairlane.settings import Settings
 from fairlane.simulation.engine.crew import DESK, Crew, Rounds, on
 from fairlane.simulation.engine.flights import GONE, Flights
 from fairlane.simulation.engine.notes import Notes
-from fairlane.simulation.engine.steady import SteadyContext
+from fairlane.simulation.engine.steady import NOWHERE, Rules, SteadyContext, perform
 from fairlane.simulation.engine.upcoming import Upcoming
 from fairlane.simulation.run import Run
-from fairlane.simulation.world import DAYS_MAX, WORKER, Arrival, Shift, World, perform
+from fairlane.simulation.world import DAYS_MAX, WORKER, Arrival, Shift, World
 from fairlane.store.memory.store import MemoryStore
 
 #: Workers that come and go while nothing else happens: for so long something may still start.
@@ -45,8 +43,8 @@ def simulate(
 
     It ends after the `days`, or those of the world, or when nothing more would happen.
     """
-    with TemporaryDirectory(prefix="fairlane-simulation-") as home, on(DESK):
-        simulation = Simulation(Path(home), world, policy, seed)
+    with on(DESK):
+        simulation = Simulation(world, policy, seed)
         return simulation.run(name or policy.preset_name, world.days if days is None else days)
 
 
@@ -54,17 +52,16 @@ class Simulation:
     """One run of one world."""
 
     def __init__(
-        self, home: Path, world: World, policy: Policy, seed: int, store: MemoryStore | None = None
+        self, world: World, policy: Policy, seed: int, store: MemoryStore | None = None
     ) -> None:
         self._world, self._seed = world, seed
         self._clock = VirtualClock(world.begin)
         settings = Settings.parse({"worker": {"name": WORKER}})
+        store = store or MemoryStore()
         self._context = SteadyContext(
-            home, store or MemoryStore(), settings, self._clock, "simulation"
+            NOWHERE, store, settings, self._clock, "simulation", rules=Rules(policy)
         )
-        self._write(policy)
         world.prepare(self._context)
-        self._context.deeds.count += 1
         self._flights = Flights(world, seed)
         self._crew = Crew(self._context, self._clock, self._flights.running)
         self._notes = Notes(world.begin)
@@ -87,10 +84,25 @@ class Simulation:
             self._clock.at = at
             self._notes.pass_time(at)
             self._instant(at)
-        if days is not None:
+        if days is None:
+            self._refuse_later()
+        else:
             self._idle_until(end)
         refused = sum(len(arrival.records) for arrival in self._deferred)
         return self._notes.run(self._context, name, self._seed, refused)
+
+    def _refuse_later(self) -> None:
+        """Nobody has asked to leave out work and acts that come after the longest simulation."""
+        if (at := self._arrivals.at) is not None:
+            first = self._arrivals.take(at)[0].records[:1]
+            what = f"task {first[0]['id']}" if first else "an arrival"
+        elif (at := self._acts.at) is not None:
+            what = f"act {self._acts.take(at)[0].operation}"
+        else:
+            return
+        message = f"{what} at {show_instant(at)}: more than {DAYS_MAX:,} days after the begin"
+        hint = "Give it an earlier time, or set `days`: what comes later is left out then."
+        raise Invalid(message, hint)
 
     def _idle_until(self, end: Instant) -> None:
         """Nothing happens any more, but workers come and go: there are slots that nobody uses."""
@@ -98,16 +110,9 @@ class Simulation:
             self._clock.at = at
             self._notes.pass_time(at)
             self._change_shifts(at)
-            self._notes.see_slots(self._crew.slots)
+            self._see_slots()
         self._clock.at = end
         self._notes.pass_time(end)
-
-    def _write(self, policy: Policy) -> None:
-        """The policy file of this home: people may change it."""
-        import tomlkit
-
-        text = tomlkit.dumps(policy.document())
-        self._context.policy_file.write_text(text, encoding="utf-8")
 
     def _go_on(self) -> None:
         """What runs already goes on."""
@@ -145,7 +150,6 @@ class Simulation:
         self._change_shifts(now)
         for act in self._acts.take(now):
             self._notes.see_act(act, perform(self._context, act))
-            self._context.deeds.count += 1
         self._arrive(now)
         self._stop(now)
         self._crew.present(now, {flight.worker for flight in self._flights.running.values()})
@@ -204,7 +208,7 @@ class Simulation:
                     self._crew.finish(shift.worker, dict.fromkeys(lost, GONE))
             elif shift.sudden:
                 self._crew.vanish(shift.worker)
-                self._flights.vanish(shift.worker)
+                self._notes.see_gone(self._flights.vanish(shift.worker))
             else:
                 self._crew.leave(shift.worker)
 
@@ -262,7 +266,7 @@ class Simulation:
         wakes = [row.plan.wake_at for row in plans if row.plan.wake_at is not None]
         self._wake_at = min(wakes, default=None)
         policy = self._context.policy()
-        self._notes.see_slots(self._crew.slots)
+        self._see_slots()
         with self._context.store.read() as reading:
             projects = reading.table(Project)
         self._notes.see_shares(projects, policy)
@@ -271,6 +275,9 @@ class Simulation:
         stranded = 0 if len(plans) == 1 else len(planned.plan.picks)
         is_manned = bool(self._crew.working())
         self._notes.see_waits(decided(planned.plan).held, stranded, is_manned)
+
+    def _see_slots(self) -> None:
+        self._notes.see_slots(self._crew.slots(self._flights.by_worker()))
 
     def _preview(self) -> PlannedRound:
         """The plan for all workers together: each alone holds what another one could start."""

@@ -1,30 +1,51 @@
-"""A context that reads the policy again only after people have acted: nobody else writes there."""
+"""The context of a simulation: its rules are in memory, and its home folder is nowhere."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from fairlane.engine.context import Context
+from fairlane.model.errors import FairlaneError
 from fairlane.policy.policy import Policy
+from fairlane.service.operations.call import answer, fitting
+from fairlane.service.operations.table import OPERATIONS
+from fairlane.simulation.world import Act
+
+#: A home folder in which no file can be: a simulation that is killed leaves nothing behind.
+NOWHERE = Path(os.devnull)
 
 
 @dataclass(slots=True)
-class Deeds:
-    """How often people have acted; shared by all contexts of one simulation."""
+class Rules:
+    """The policy in force; shared by all contexts of one simulation."""
 
-    count: int = 0
+    policy: Policy
 
 
 @dataclass(slots=True)
 class SteadyContext(Context):
-    """One of a simulation; a look at the file would cost more than a round."""
+    """One of a simulation."""
 
-    deeds: Deeds = field(default_factory=Deeds)
-    _read: tuple[int, Policy] | None = field(default=None, init=False, repr=False)
+    rules: Rules = field(kw_only=True)
 
     def policy(self) -> Policy:
         """The policy in force."""
-        count = self.deeds.count
-        if self._read is None or self._read[0] != count:
-            self._read = count, Context.policy(self)
-        return self._read[1]
+        return self.rules.policy
+
+
+def perform(context: SteadyContext, act: Act) -> str:
+    """Do what a person does; why it was refused, where that makes no sense here; empty: done."""
+    try:
+        arguments = fitting(OPERATIONS[act.operation], act.arguments)
+        if act.operation == "policy_set":
+            changes = arguments["changes"]
+            assert isinstance(changes, Mapping)
+            context.rules.policy = context.rules.policy.with_overrides(changes)
+        else:
+            answer(context, act.operation, **arguments)
+    except FairlaneError as error:
+        return error.message
+    return ""

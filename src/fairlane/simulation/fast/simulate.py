@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from heapq import heapify, heappop, heappush
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from fairlane.intake.fields import Records
 from fairlane.intake.submit import collector_stopped
@@ -33,18 +31,17 @@ def simulate(
     world: World, policy: Policy, seed: int = 1, *, name: str = "", days: int | None = None
 ) -> Run:
     """What becomes of a world under a policy: the same value as the full engine's."""
-    folder = TemporaryDirectory(prefix="fairlane-simulation-")
-    with folder as home, on(DESK), collector_stopped():
-        simulation = FastSimulation(Path(home), world, policy, seed)
+    with on(DESK), collector_stopped():
+        simulation = FastSimulation(world, policy, seed)
         return simulation.run(name or policy.preset_name, world.days if days is None else days)
 
 
 class FastSimulation(Simulation):
     """One run of one world."""
 
-    def __init__(self, home: Path, world: World, policy: Policy, seed: int) -> None:
+    def __init__(self, world: World, policy: Policy, seed: int) -> None:
         self._store = WatchedStore()
-        super().__init__(home, world, policy, seed, self._store)
+        super().__init__(world, policy, seed, self._store)
         self._fast_crew = FastCrew(self._context, self._clock, self._flights.running, self._store)
         self._crew = self._fast_crew
         self._not_ours: set[str] = set()  # leases of attempts that run since before the begin
@@ -124,7 +121,7 @@ class FastSimulation(Simulation):
         wakes = [row.decided.plan.wake_at for row in seen]
         self._wake_at = min((at for at in wakes if at is not None), default=None)
         policy = self._context.policy()
-        self._notes.see_slots(crew.slots)
+        self._see_slots()
         changes = memory.changes_of(Project)
         if changes != self._shares_seen:
             self._shares_seen = changes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date, time
@@ -27,6 +28,12 @@ from fairlane.simulation.worlds.sources import Source
 
 #: A workload is a few pages; lists of recorded values make it longer.
 FILE_BYTES_MAX = 4_000_000
+#: Most parts of a dotted key: the parser takes time with the square of their number.
+KEY_PARTS_MAX = 100
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(
+    rf"(?<![\w.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{KEY_PARTS_MAX}}}", re.ASCII
+)
 #: The begin of a workload that does not say: a Monday.
 BEGIN: Instant = parse_instant("2026-01-05T00:00:00Z")
 CODE = "invalid_workload"
@@ -58,7 +65,9 @@ def read_workload(path: str | Path) -> dict[str, object]:
 def read_text(data: bytes, origin: str) -> dict[str, object]:
     """The tables of a text; a mistake is named with its place."""
     try:
-        table = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"), parse_float=_number)
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+        _refuse_long_keys(text)
+        table = tomllib.loads(text, parse_float=_number)
         return {key: _plain(value) for key, value in table.items()}
     except UnicodeDecodeError as error:
         raise Invalid(f"{origin}: not UTF-8 text", "Save it as UTF-8.", CODE) from error
@@ -67,6 +76,13 @@ def read_text(data: bytes, origin: str) -> dict[str, object]:
         if data.lstrip().startswith(b'{"'):
             hint = "This looks like JSON or a trace: a workload file is TOML."
         raise Invalid(f"{origin}: not TOML: {error}", hint, CODE) from error
+
+
+def _refuse_long_keys(text: str) -> None:
+    found = _LONG_KEY.search(text)
+    if found is not None:
+        line = text.count("\n", 0, found.start()) + 1
+        raise ValueError(f"a key of more than {KEY_PARTS_MAX} parts (at line {line})")
 
 
 def _number(written: str) -> float:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from operator import attrgetter
 from typing import Any, cast
 
 from fairlane.model.errors import Refused
 from fairlane.model.event import Event
-from fairlane.model.instant import Instant
 from fairlane.model.project import Droppable, PolicyText, Project, Small, SmallRow, key_of
 from fairlane.model.record import changed
 from fairlane.store.base import Decision
@@ -94,7 +93,7 @@ class SmallTables(UndoLog):
         if decision.policy not in self.table(PolicyText):
             raise Refused(f"decision {decision.number} names a policy that is not kept")
         self._set(self._decisions, decision.number, decision)
-        for number in [n for n, row in self._decisions.items() if row.base < oldest]:
+        for number in [number for number in self._decisions if number < oldest]:
             self._set(self._decisions, number, None)
 
     def put_value(self, name: str, value: object) -> None:
@@ -117,30 +116,22 @@ class SmallTables(UndoLog):
             if not self._events_of[task]:
                 del self._events_of[task]
 
-    def _compact_log(self, before: Instant) -> int:
-        """Forgets older events; their numbers do not come back."""
-        remaining = [event for event in self._events if event.at >= before]
-        dropped = len(self._events) - len(remaining)
-        if dropped:
-            remaining_of: dict[str, list[Event]] = {}
-            for event in remaining:
-                if event.task is not None:
-                    remaining_of.setdefault(event.task, []).append(event)
-            self._note(self._put_log, self._events, self._events_of)
-            self._put_log(remaining, remaining_of)
-        return dropped
+    def _drop_events(self, numbers: Set[int]) -> None:
+        """Forgets these; their numbers do not come back."""
+        remaining = [event for event in self._events if event.number not in numbers]
+        remaining_of: dict[str, list[Event]] = {}
+        for event in remaining:
+            if event.task is not None:
+                remaining_of.setdefault(event.task, []).append(event)
+        self._note(self._put_log, self._events, self._events_of)
+        self._put_log(remaining, remaining_of)
 
     def _put_log(self, events: list[Event], events_of: dict[str, list[Event]]) -> None:
         self._events = events
         self._events_of = events_of
 
-    def _compact_decisions(self, before: Instant) -> int:
-        """Forgets older decisions once no younger one builds on the same record."""
-        bases = {decision.base for decision in self._decisions.values() if decision.at >= before}
-        old = [number for number, decision in self._decisions.items() if decision.base not in bases]
-        for number in old:
-            self._set(self._decisions, number, None)
+    def _drop_unused_policies(self) -> None:
+        """Forgets the texts that no decision names and that are not in force."""
         used = {decision.policy for decision in self._decisions.values()} | {self.value("policy")}
         for digest in self.table(PolicyText).keys() - used:
             self._set(self._tables[PolicyText], digest, None)
-        return len(old)

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
-from itertools import chain
 from pathlib import Path
 from threading import RLock
 
 from fairlane.clock import SYSTEM, Clock, Waitable, Waker
 from fairlane.model.errors import Refused
-from fairlane.model.instant import Instant
-from fairlane.model.task import Status
-from fairlane.store.base import Placed, Reading, Writing
-from fairlane.store.memory.attempts import Attempts
-from fairlane.store.memory.rows import COMPACTED, Row, compacted, named_by
-from fairlane.store.memory.usage import Usage
+from fairlane.store.base import Reading, Writing
+from fairlane.store.memory.compacting import Compaction
 
 
 class MemoryStore:
@@ -115,22 +110,8 @@ class MemoryStore:
         self._busy = True
 
 
-class Memory(Attempts, Usage):
+class Memory(Compaction):
     """All data: one object that reads and, in a transaction, writes."""
-
-    def compact(self, before: Instant) -> dict[str, int]:
-        old = self._ended_before(before)
-        for row in old:
-            task = row.placed.task
-            for attempt in self.attempts(task.id):
-                self._change_attempt(attempt, None)
-            self._change(row, Row(Placed(compacted(task))))
-        self._compact_usage(before)
-        return {
-            "tasks": len(old),
-            "events": self._compact_log(before),
-            "decisions": self._compact_decisions(before),
-        }
 
     def problems(self) -> list[str]:
         """Where what is derived does not agree with what it is derived from."""
@@ -147,23 +128,6 @@ class Memory(Attempts, Usage):
         if flying != set(self._open):
             texts.append("tasks in flight without exactly one open attempt")
         return texts
-
-    def _ended_before(self, before: Instant) -> list[Row]:
-        """Finished tasks of that time which no unfinished one names."""
-        unfinished = chain.from_iterable(
-            seqs for (status, _), seqs in self._shelves.items() if not status.final
-        )
-        rows = (self._rows[self._ids[seq]] for seq in unfinished)
-        named = set(chain.from_iterable(named_by(row.placed.task) for row in rows))
-        rows_before = []
-        for seq in self._on_shelves((Status.DONE, Status.CANCELED), 0):
-            row = self._rows[self._ids[seq]]
-            task = row.placed.task
-            if task.ended_at is None or task.ended_at >= before:
-                continue
-            if task.id not in named and task.meta != COMPACTED:
-                rows_before.append(row)
-        return rows_before
 
 
 def _derived(memory: Memory) -> dict[str, object]:

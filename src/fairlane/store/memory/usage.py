@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from fairlane.model.instant import DAY, Instant
 from fairlane.store.base import Booking
@@ -121,16 +121,14 @@ class Usage(UndoLog):
         del self._accounts[scope]
         self._scopes.remove(scope)
 
-    def _compact_usage(self, before: Instant) -> None:
-        """The minutes of days that are over become one row a day."""
-        midnight = before // DAY * DAY
-        for scope, old in list(self._accounts.items()):
-            new = Account(scope)
-            for row in old.since(None):
-                minute = row.minute if row.minute >= midnight else row.minute // DAY * DAY
-                new.add(minute, amounts_of(row))
-            self._note(self._put_account, old)
-            self._put_account(new)
+    def _fold(self, scope: str, minutes: Set[Instant]) -> None:
+        """These minutes become part of their days."""
+        old, new = self._accounts[scope], Account(scope)
+        for row in old.since(None):
+            minute = row.minute // DAY * DAY if row.minute in minutes else row.minute
+            new.add(minute, amounts_of(row))
+        self._note(self._put_account, old)
+        self._put_account(new)
 
 
 def amounts_of(row: Booking) -> Amounts:

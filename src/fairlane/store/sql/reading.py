@@ -242,8 +242,9 @@ class SqlReading:
         return [booking_of(row) for row in rows]
 
     def usage_sums(self, prefix: str, since: Instant) -> dict[str, Booking]:
-        rows = self._rows("usage_sums", prefix, since)
-        return {row[0]: booking_of(row) for row in rows}
+        scopes = [scope for (scope,) in self._rows("scopes", prefix)]
+        rows = [self._row("usage_sum", scope, since) for scope in scopes]
+        return {row[0]: booking_of(row) for row in rows if row is not None}
 
     # Small tables, events, decisions, values
 

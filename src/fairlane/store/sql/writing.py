@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fairlane.model.errors import Refused
 from fairlane.model.event import Event
-from fairlane.model.instant import DAY, Instant
 from fairlane.model.project import Droppable, PolicyText, Project, SmallRow, key_of
 from fairlane.model.record import changed
 from fairlane.model.snapshot import WaitCount
@@ -255,7 +254,7 @@ class SqlWriting(SqlReading):
             dump(dict(decision.digests)),
         )  # fmt: skip
         if oldest:
-            self._do("compact_chains", oldest)
+            self._do("drop_decisions", oldest)
 
     def put_value(self, name: str, value: object) -> None:
         if value is None:
@@ -265,29 +264,6 @@ class SqlWriting(SqlReading):
             text = dump(value)
             self._memo.put(f"value {name}", (text,))
             self._do("put_value", name, text)
-
-    def compact(self, before: Instant) -> dict[str, int]:
-        ended = self._rows("compact_which", before)
-        self._do_many("compact_attempts", [(name,) for _, name in ended])
-        self._do_many("compact_needs", [(seq,) for seq, _ in ended])
-        self._do_many("compact_task", [(seq,) for seq, _ in ended])
-        counts = {"tasks": len(ended)}
-        for what in ("events", "decisions"):
-            self._touch()
-            statement = self._statements[f"compact_{what}"]
-            counts[what] = self._connection.execute(statement, (before,)).rowcount
-        self._do("compact_policies")
-        self._memo.drop(CODECS[PolicyText].name)
-        midnight = before - before % DAY
-        self._do("compact_usage", midnight)
-        self._do("compact_minutes", midnight)
-        self._memo.drop("lane ids")
-        self._lane_ids = {}
-        self.flush()
-        # Only lanes that were empty last time: `lanes_changed` has reported them.
-        self._do("compact_lanes", self._touch())
-        self._do("compacted", self._touch())
-        return counts
 
 
 def _needs(task: Task) -> list[tuple[str, int]]:

@@ -104,10 +104,18 @@ VALUES (?, ?, ?, ?, ?, ?)
 -- name: usage
 SELECT scope, minute, input, output, cache_read, cache_write, usd, starts, completions FROM usage
 WHERE scope = ? AND minute >= ? ORDER BY minute
--- name: usage_sums
-SELECT scope, ?2, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(usd),
-    sum(starts), sum(completions) FROM usage
-WHERE scope >= ?1 AND scope < ?1 || char(1114111) AND minute >= ?2 GROUP BY scope
+-- name: scopes
+WITH RECURSIVE scopes (scope) AS (    -- from one to the next, over all of its minutes
+    SELECT min(scope) FROM usage WHERE scope >= ?1 AND scope < ?1 || char(1114111)
+    UNION ALL
+    SELECT (SELECT min(scope) FROM usage
+        WHERE scope > scopes.scope AND scope < ?1 || char(1114111))
+    FROM scopes WHERE scope IS NOT NULL
+)
+SELECT scope FROM scopes WHERE scope IS NOT NULL
+-- name: usage_sum
+SELECT ?1, ?2, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(usd), sum(starts),
+    sum(completions) FROM usage WHERE scope = ?1 AND minute >= ?2 HAVING count(*) > 0
 -- name: book
 INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET input = input + excluded.input, output = output + excluded.output,
@@ -165,8 +173,8 @@ WHERE number > ? ORDER BY number LIMIT ?
 -- name: put_decision
 INSERT INTO decisions (number, at, base, policy, planner, lanes, rest, plan, digests)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
--- name: compact_chains
-DELETE FROM decisions WHERE base < ?
+-- name: drop_decisions
+DELETE FROM decisions WHERE number < ?
 -- name: all_policies
 SELECT digest, text FROM policies ORDER BY digest
 -- name: put_policies
@@ -179,39 +187,54 @@ INSERT OR REPLACE INTO key_values (name, value) VALUES (?, ?)
 DELETE FROM key_values WHERE name = ?
 
 -- name: compact_which
-SELECT seq, id FROM tasks t WHERE ended_at < ? AND body <> '{"meta":{"compacted":true}}'
-    AND NOT EXISTS (SELECT 1 FROM needs n JOIN tasks u ON u.seq = n.task
+SELECT seq, id, ended_at, parent, json_extract(body, '$.needs'),
+    EXISTS (SELECT 1 FROM needs n JOIN tasks u ON u.seq = n.task
         WHERE n.needed = t.id AND u.status NOT IN ('done', 'canceled'))
-    AND NOT EXISTS (SELECT 1 FROM tasks u
+    OR EXISTS (SELECT 1 FROM tasks u
         WHERE u.parent = t.id AND u.status NOT IN ('done', 'canceled'))
+FROM tasks t
+WHERE ended_at < ?1 AND body <> '{"meta":{"compacted":true}}' AND (ended_at, seq) > (?2, ?3)
+ORDER BY ended_at, seq LIMIT ?4
 -- name: compact_task
 UPDATE tasks SET facts = '{}', body = '{"meta":{"compacted":true}}', prompt = '' WHERE seq = ?
--- name: compact_needs
-DELETE FROM needs WHERE task = ?1
-    AND needed IS NOT (SELECT parent FROM tasks WHERE seq = ?1)
 -- name: compact_attempts
 DELETE FROM attempts WHERE task = ?
+-- name: times_of_events
+SELECT number, at FROM events WHERE number > ? ORDER BY number LIMIT ?
 -- name: compact_events
-DELETE FROM events WHERE at < ?
+DELETE FROM events WHERE number > ? AND number <= ? AND at < ?
+-- name: first_decision
+SELECT number, base FROM decisions WHERE number > 0 ORDER BY number LIMIT 1
+-- name: next_base
+SELECT number FROM decisions WHERE number > ? AND base <> ? ORDER BY number LIMIT 1
 -- name: compact_decisions
-DELETE FROM decisions WHERE base IN
-    (SELECT base FROM decisions GROUP BY base HAVING max(at) < ?)
--- name: compact_policies
-DELETE FROM policies WHERE digest NOT IN (SELECT policy FROM decisions)
-    AND digest <> ifnull((SELECT json_extract(value, '$') FROM key_values WHERE name = 'policy'), '')
+DELETE FROM decisions WHERE number < ?1
+    AND NOT EXISTS (SELECT 1 FROM decisions WHERE number < ?1 AND at >= ?2)
+-- name: next_scope
+SELECT min(scope) FROM usage WHERE scope > ?
+-- name: minutes_of_scope
+SELECT minute FROM usage
+WHERE scope = ? AND minute > ? AND minute < ? AND minute % 86400000000 <> 0 ORDER BY minute LIMIT ?
 -- name: compact_usage
 INSERT INTO usage
 SELECT scope, minute - minute % 86400000000, sum(input), sum(output), sum(cache_read),
     sum(cache_write), sum(usd), sum(starts), sum(completions) FROM usage
-WHERE minute < ?1 AND minute % 86400000000 <> 0 GROUP BY 1, 2
+WHERE scope = ? AND minute > ? AND minute <= ? AND minute % 86400000000 <> 0 GROUP BY 1, 2
 ON CONFLICT DO UPDATE SET input = input + excluded.input, output = output + excluded.output,
     cache_read = cache_read + excluded.cache_read,
     cache_write = cache_write + excluded.cache_write, usd = usd + excluded.usd,
     starts = starts + excluded.starts, completions = completions + excluded.completions
 -- name: compact_minutes
-DELETE FROM usage WHERE minute < ? AND minute % 86400000000 <> 0
+DELETE FROM usage
+WHERE scope = ? AND minute > ? AND minute <= ? AND minute % 86400000000 <> 0
 -- name: compact_lanes
-DELETE FROM lanes WHERE ready = 0 AND version < ?
-    AND version <= (SELECT next FROM numbers WHERE name = 'compacted')
+DELETE FROM lanes WHERE id IN (SELECT id FROM lanes WHERE ready = 0 AND version < ?
+    AND version <= (SELECT next FROM numbers WHERE name = 'compacted') LIMIT ?)
+-- name: other_policies
+SELECT 1 FROM policies WHERE digest <>
+    ifnull((SELECT json_extract(value, '$') FROM key_values WHERE name = 'policy'), '') LIMIT 1
+-- name: compact_policies
+DELETE FROM policies WHERE digest NOT IN (SELECT policy FROM decisions)
+    AND digest <> ifnull((SELECT json_extract(value, '$') FROM key_values WHERE name = 'policy'), '')
 -- name: compacted
 INSERT OR REPLACE INTO numbers (name, next) VALUES ('compacted', ?)

@@ -73,7 +73,8 @@ CREATE INDEX tasks_wait ON tasks (wait, seq) WHERE wait <> '';
 CREATE INDEX tasks_wait_due ON tasks (wait, due_at) WHERE wait <> '' AND due_at IS NOT NULL;
 CREATE INDEX tasks_due ON tasks (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX tasks_live ON tasks (status, seq) WHERE status IN ('leased', 'running', 'parked');
-CREATE INDEX tasks_ended ON tasks (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX tasks_ended ON tasks (ended_at)
+    WHERE ended_at IS NOT NULL AND body <> '{"meta":{"compacted":true}}';
 CREATE INDEX tasks_group ON tasks (in_group, seq) WHERE in_group IS NOT NULL;
 CREATE INDEX tasks_parent ON tasks (parent, seq) WHERE parent IS NOT NULL;
 

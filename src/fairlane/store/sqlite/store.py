@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane.clock import SYSTEM, Clock, Waitable
 from fairlane.model.errors import Refused
+from fairlane.store.sql.compacting import SqlTransaction
 from fairlane.store.sql.reading import Memo, SqlReading, read_statements
 from fairlane.store.sql.rows import Damaged
-from fairlane.store.sql.writing import SqlWriting
 from fairlane.store.sqlite import file, lock, migrate
 from fairlane.store.sqlite.file import explain, is_busy, is_damage, refuse_emptied
 
@@ -167,7 +167,7 @@ class SqliteStore:
                     self.connection.execute("ROLLBACK")
 
     @contextmanager
-    def write(self) -> Iterator[SqlWriting]:
+    def write(self) -> Iterator[SqlTransaction]:
         """One transaction: durable when the block ends, undone when it raises.
 
         The first one verifies the file; processes that only read do not wait for that.
@@ -180,7 +180,7 @@ class SqliteStore:
             try:
                 version = self._data_version()
                 self._memo.begin((version, self.connection.total_changes))
-                writing = SqlWriting(self.connection, statements(), self._memo)
+                writing = SqlTransaction(self.connection, statements(), self._memo)
                 yield writing
                 writing.finish()
                 self.connection.execute(end)

@@ -52,7 +52,7 @@ class CompactCases:
             assert writing.number("fence", 2) == 1
             writing.put_attempts([attempt(old, 1, ended_at=3), attempt(young, 2, ended_at=3)])
         with store.write() as writing:
-            assert writing.compact(THEN)["tasks"] == 2
+            assert writing.compact(THEN).tasks == 2
         with store.read() as reading:
             for name, status in (("old", Status.DONE), ("gone", Status.CANCELED)):
                 shrunk = reading.task(name)
@@ -75,7 +75,7 @@ class CompactCases:
         put(store, ended("old", 1, 5, prompt="p"))
         for count in (1, 0):
             with store.write() as writing:
-                assert writing.compact(THEN)["tasks"] == count
+                assert writing.compact(THEN).tasks == count
 
     def test_a_compacted_id_is_never_new(self, store: Store) -> None:
         put(store, ended("old", 1, 5))
@@ -96,7 +96,7 @@ class CompactCases:
             ended("t", 13, 6, needs=("c",)),
         )
         with store.write() as writing:
-            assert writing.compact(THEN)["tasks"] == 2
+            assert writing.compact(THEN).tasks == 2
         with store.read() as reading:
             prompts = {name: held.prompt for name, held in reading.tasks("abcd").items()}
             assert prompts == {"a": "p", "b": "p", "c": "", "d": "p"}
@@ -104,7 +104,7 @@ class CompactCases:
     def test_old_events_go_and_numbers_go_on(self, store: Store) -> None:
         with store.write() as writing:
             writing.log([Event(0, THEN + n, "e", "a") for n in range(-3, 1)])
-            assert writing.compact(THEN)["events"] == 3
+            assert writing.compact(THEN).events == 3
             assert numbers(writing.events()) == [4]
             assert numbers(writing.events(task="a", last=True)) == [4]
             writing.compact(THEN + 99)
@@ -117,7 +117,7 @@ class CompactCases:
             writing.put(PolicyText("d1", "text"))
             for number, at, base in ((1, 1, 1), (2, 2, 1), (3, 3, 3), (4, THEN, 3)):
                 writing.put_decision(decision(number, at, base))
-            assert writing.compact(THEN)["decisions"] == 2
+            assert writing.compact(THEN).decisions == 2
         with store.read() as reading:
             assert numbers_of(reading) == [3, 4]
             assert reading.table(PolicyText)["d1"].text == "text"

@@ -41,9 +41,10 @@ RULES = (
     "backpressure.hard = 9", 'usage.count = ["output", "cache_read"]', "limits.children = 2",
     'attempt.may_add.agents = "any"',
 )  # fmt: skip
+#: What one report of a caller may use (`_used`) uses some of them up to the last token or cent.
 BUDGETS = (
     ("all", "tokens = 1000000"), ("project:web", "tokens = 200000"), ("pool:east", 'usd = "2.00"'),
-    ("group:g", "tokens = 30000"), ("project:ops", 'usd = "0.10"'), ("all", "tokens = 40000"),
+    ("group:g", "tokens = 30000"), ("project:ops", 'usd = "0.30"'), ("all", "tokens = 13333"),
 )  # fmt: skip
 WINDOWS = ("30m", "5h", "24h", "day", "week", "total")
 PRESETS = ("balanced", "depth-first", "serial-lanes", "fair-share", "batch-dispatch", "fail-closed")

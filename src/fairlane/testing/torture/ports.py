@@ -17,7 +17,17 @@ from fairlane.model.project import Droppable, SmallRow
 from fairlane.model.task import Attempt
 from fairlane.policy.policy import Policy
 from fairlane.simulation.processes import Machine, Script, VirtualExecutor
-from fairlane.store.base import Booking, Decision, Placed, Reading, Store, Writing
+from fairlane.store.base import (
+    WHOLE,
+    Booking,
+    Compacted,
+    Decision,
+    Place,
+    Placed,
+    Reading,
+    Store,
+    Writing,
+)
 from fairlane.testing.torture.stage import Killed, Process, current
 
 #: What a store says that cannot be used now, by the name of the fault.
@@ -86,10 +96,10 @@ class Recorder:
         self._tx.put_value(name, value)
         self.writes.append(Write("value", (name, value)))
 
-    def compact(self, before: Instant) -> dict[str, int]:
-        counts = self._tx.compact(before)
-        self.writes.append(Write("compact", (before,)))
-        return counts
+    def compact(self, before: Instant, place: Place = (), limit: int = WHOLE) -> Compacted:
+        done = self._tx.compact(before, place, limit)
+        self.writes.append(Write("compact", (before, place, done.rest)))
+        return done
 
 
 #: Is told what a process has committed.

@@ -22,7 +22,7 @@ from fairlane.service.attempt_rights import answer_attempt
 from fairlane.service.operations.call import answer, fitting
 from fairlane.service.operations.table import OPERATIONS
 from fairlane.settings import Settings
-from fairlane.simulation.processes import Machine, Script
+from fairlane.simulation.processes import Machine, Script, VirtualProcess
 from fairlane.store.base import Filter, Store
 from fairlane.testing.torture.agents import script_of
 from fairlane.testing.torture.ports import StagedContext, StagedExecutor, StagedStore, Write, named
@@ -253,19 +253,27 @@ class World:
         """What is really there of an attempt: `runs`, `result`, `gone`; empty: not known."""
         if attempt.executor == "none" or attempt.host is None:
             return ""
-        run = run_folder(self.homes[attempt.host], attempt)
-        there = self.machines[attempt.host].attempts.get(run)
+        there = self._process(attempt)
         if there is None or there.state == Gone():
             return "gone"
         return "runs" if there.state == Running() else "result"
 
+    def is_told(self, attempt: Attempt) -> bool:
+        """Whether its process has ended, or was told to stop."""
+        there = self._process(attempt)
+        return there is None or there.state != Running() or there.told
+
     def has_passed(self, attempt: Attempt, number: int) -> bool:
         """Whether the process of a check has ended well."""
-        run = run_folder(self.homes[attempt.host or ""], attempt)
-        folder = folder_of(run, number, attempt.checks[number])
-        there = self.machines[attempt.host or ""].attempts.get(folder)
+        there = self._process(attempt, number)
         ended = there.state if there is not None else None
         return isinstance(ended, Ended) and ended.exit.exit_code == 0
+
+    def _process(self, attempt: Attempt, check: int | None = None) -> VirtualProcess | None:
+        """The process of an attempt, or of one of its checks."""
+        run, host = run_folder(self.homes[attempt.host or ""], attempt), attempt.host or ""
+        folder = run if check is None else folder_of(run, check, attempt.checks[check])
+        return self.machines[host].attempts.get(folder)
 
     def missing(self, task: Task) -> list[str]:
         """The artifacts of a task that are not there."""
@@ -385,14 +393,6 @@ def _settings(host: str, folder: Path) -> Settings:
         "agent": "ada", "agents": AGENTS, "worker": {"name": f"box-{host}", "labels": labels},
     }  # fmt: skip
     if host == "a":
-        path = str(folder / SOURCE)
-        table["source"] = [
-            {
-                "type": "queue.json",
-                "path": path,
-                "every": "5m",
-                "write_back": True,
-                "project": "web",
-            }
-        ]
+        source = {"type": "queue.json", "path": str(folder / SOURCE), "every": "5m"}
+        table["source"] = [{**source, "write_back": True, "project": "web"}]
     return Settings.parse(table)

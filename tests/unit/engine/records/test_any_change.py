@@ -104,6 +104,7 @@ class Office:
         self.recordings = [Recording(), Recording()]
         self.last: dict[int, Snapshot] = {}
         self.seen: dict[int, Seen] = {}
+        self.base = 0
 
     def turn(self) -> None:
         """Something changes, and one of them makes a plan; or it is another kind of round."""
@@ -126,7 +127,9 @@ class Office:
             return  # nothing worth a record
         with suppress(Undone), self.store.write() as tx:
             tx.put(PolicyText(policy.digest(), canonical(policy.document()).decode()))
-            decision = recorder.next(tx, planned, tx.number("decision"))
+            number = tx.number("decision")
+            self.base = number if self.base == 0 or self.random.randrange(20) == 0 else self.base
+            decision = recorder.next(tx, planned, number, self.base)
             tx.put_decision(decision)
             if self.random.randrange(12) == 0:
                 raise Undone

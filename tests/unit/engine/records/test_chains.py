@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fairlane.engine import attempts, decisions
-from fairlane.engine.records import recording
-from fairlane.engine.records.recording import size_of
+from fairlane.engine.compaction import compact
+from fairlane.engine.records.recording import before, size_of
 from fairlane.engine.round import committed_round
 from fairlane.engine.snapshot import Asker
 from fairlane.model.instant import SECOND
@@ -35,8 +35,13 @@ def rows(office: TestContext) -> list[Decision]:
 
 
 def bases(office: TestContext) -> list[int]:
-    """The full record of each."""
+    """With which each is dropped."""
     return [row.base for row in rows(office)]
+
+
+def built_on(office: TestContext) -> list[int]:
+    """The record on which each builds; 0: it is full."""
+    return [before(row) for row in rows(office)]
 
 
 def other(office: TestContext) -> TestContext:
@@ -51,7 +56,7 @@ def same_every_time(office: TestContext) -> bool:
 def test_a_record_builds_on_the_one_before(office: TestContext) -> None:
     office.lease(1)
     office.lease(1)
-    assert bases(office) == [1, 1, 1]
+    assert built_on(office) == [0, 1, 2]
     first, _, last = map(size_of, rows(office))
     assert last * 3 < first
     assert same_every_time(office)
@@ -61,15 +66,19 @@ def test_each_process_has_a_chain_of_its_own(office: TestContext) -> None:
     second = other(office)
     for handle in (second, office, second, office):
         handle.lease(1)
-    assert bases(office) == [1, 2, 1, 2, 1]
+    assert built_on(office) == [0, 0, 1, 2, 3]
     assert same_every_time(office)
 
 
-def test_a_chain_ends(office: TestContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "FULL_EVERY", 3)
-    for _ in range(5):
-        office.lease(1)
-    assert bases(office) == [1, 1, 1, 4, 4, 4]
+def test_every_process_begins_anew_after_so_many(
+    office: TestContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "FULL_EVERY", 4)
+    second = other(office)
+    for handle in (office, second, second, office, office, second, second, office):
+        handle.lease(1)
+    assert bases(office) == [1, 1, 1, 1, 5, 5, 5, 5, 9]
+    assert built_on(office) == [0, 1, 0, 3, 0, 5, 0, 7, 0]
     assert same_every_time(office)
 
 
@@ -84,7 +93,7 @@ def test_what_is_little_is_recorded_whole_where_that_is_no_larger(tmp_path: Path
         office.finish(lease["lease"])
     office.add({"id": "two"})
     office.lease(1)
-    assert bases(office) == [1, 1, 1, 4]  # nearly all that flew is gone
+    assert built_on(office) == [0, 1, 2, 0]  # nearly all that flew is gone
     assert same_every_time(office)
 
 
@@ -95,11 +104,11 @@ def test_a_record_that_was_undone_is_not_built_on(office: TestContext) -> None:
     ):
         assert (len(tx.decisions()), len(committed.started)) == (2, 1)
         raise KeyError
-    assert bases(office) == [1]
+    assert built_on(office) == [0]
     second = other(office)
     second.lease(1)  # it has the number that was undone
     office.lease(1)
-    assert bases(office) == [1, 2, 3]
+    assert built_on(office) == [0, 0, 0]
     assert same_every_time(office)
 
 
@@ -109,39 +118,46 @@ def test_a_round_of_some_tasks_does_not_end_the_chain(office: TestContext) -> No
     attempts.lease(office.context, asker, only=["t150"])
     office.lease(1)
     attempts.lease(office.context, asker, only=["t151", "t152"])
-    assert bases(office) == [1, 1, 3, 1, 3]
+    assert built_on(office) == [0, 1, 0, 2, 3]
     assert same_every_time(office)
 
 
-def test_chains_are_dropped_whole(office: TestContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_within_bounds_can_be_replayed(
+    office: TestContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (first,) = map(size_of, rows(office))
-    monkeypatch.setattr(decisions, "BYTES_MAX", 3 * first)
+    monkeypatch.setattr(decisions, "FULL_EVERY", 3)
+    monkeypatch.setattr(decisions, "BYTES_MAX", 4 * first)
+    monkeypatch.setattr(decisions, "PART", first)
     second = other(office)
-    second.lease(1)
-    office.lease(1)
-    for _ in range(4):
-        other(office).lease(1)
+    for _ in range(9):
+        second.lease(1)
+        office.lease(1)
         assert same_every_time(office)
     assert 1 not in bases(office)
-    office.lease(1)  # its chain is gone: it begins another one
-    second.lease(1)
-    last = [row.number for row in rows(office)][-2:]
-    assert bases(office)[-2:] == last
-    assert sum(map(size_of, rows(office))) < 4 * first
-    assert same_every_time(office)
+    assert bases(office)[0] == rows(office)[0].number
+    assert sum(map(size_of, rows(office))) < 6 * first
 
 
 def test_compaction_keeps_the_beginning_of_what_it_keeps(office: TestContext) -> None:
     office.policy('caps."all" = 60\nhistory.keep = "1m"')
-    other(office).lease(1)
+    second = other(office)
+    second.lease(1)
     office.wait(40 * SECOND)
     office.lease(1)
     office.wait(40 * SECOND)
-    assert decisions.compact(office.context)["decisions"] == 1
-    assert bases(office) == [1, 1]
-    assert same_every_time(office)
-    office.wait(40 * SECOND)
-    assert decisions.compact(office.context)["decisions"] == 2
+    assert compacted(office) == 0  # the last one needs the first
+    second.lease(1)
+    assert built_on(office) == [0, 0, 1, 0]  # after a compaction everybody begins anew
     office.lease(1)
-    assert bases(office) == [4]
+    office.wait(40 * SECOND)
+    assert compacted(office) == 3
+    assert bases(office) == [4, 4]
     assert same_every_time(office)
+
+
+def compacted(office: TestContext) -> object:
+    """How many decisions a compaction removes."""
+    answer = compact(office.context)
+    assert answer is not None
+    return answer["decisions"]

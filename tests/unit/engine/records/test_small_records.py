@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairlane.engine import decisions
-from fairlane.engine.records.recording import FULL_EVERY, size_of
+from fairlane.engine.decisions import FULL_EVERY
+from fairlane.engine.records.recording import size_of
 from fairlane.model.instant import SECOND
 from fairlane.service import projects
 from tests.unit.contexts import TestContext

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import pytest
 
 from fairlane.clock import VirtualClock
@@ -9,6 +11,7 @@ from fairlane.engine import attempts
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending
 from fairlane.engine.snapshot import Asker
+from fairlane.model.errors import Invalid
 from fairlane.model.event import Happening
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
 from fairlane.model.project import WorkerRow
@@ -17,8 +20,17 @@ from fairlane.service import tasks
 from fairlane.simulation.engine import simulate
 from fairlane.simulation.fast import simulate as fast_simulate
 from fairlane.simulation.provider import Limits, Outage, Quota
-from fairlane.simulation.world import Act, Fate, Shift
-from tests.unit.simulation.fixed import BEGIN, FixedWorld, arrival, outcomes, policy, times
+from fairlane.simulation.world import Act, Fate
+from tests.unit.simulation.fixed import (
+    BEGIN,
+    FixedWorld,
+    act,
+    arrival,
+    outcomes,
+    policy,
+    shift,
+    times,
+)
 
 TEN = Fate(10 * SECOND)
 ENGINES = pytest.mark.parametrize("engine", [simulate, fast_simulate])
@@ -95,6 +107,21 @@ def test_an_end_that_is_given_ends_it_before_anything_is_over():
     assert [task.status for task in run.tasks] == ["running"]
 
 
+@ENGINES
+def test_what_comes_after_the_longest_simulation_is_refused_unless_days_are_given(engine):
+    come = [arrival(0, {"id": "a"}), arrival(3660 * DAY, {"id": "b"}, {"id": "c"})]
+    world = FixedWorld(come, {}, TEN)
+    with pytest.raises(
+        Invalid, match=r"^task b at 2034-10-12T00:00:00Z: more than 3,660 days"
+    ) as refused:
+        engine(world, policy())
+    assert "set `days`" in refused.value.hint
+    assert [line.task for line in engine(world, policy(), days=1).tasks] == ["a"]
+    world = FixedWorld(come[:1], {}, TEN, people=[Act(BEGIN + 4000 * DAY, "pause", {})])
+    with pytest.raises(Invalid, match=r"^act pause at "):
+        engine(world, policy())
+
+
 # Providers
 
 
@@ -154,109 +181,7 @@ def test_a_budget_that_is_kept_is_not_overspent():
     assert run.overshoot == {"all 24h tokens": 0}
 
 
-# Workers
-
-
-def shift(after: int, worker: str, slots: int | None, **more: object) -> Shift:
-    return Shift(BEGIN + after * SECOND, worker, slots, **more)  # type: ignore[arg-type]
-
-
-def test_workers_come_and_go_and_each_runs_what_it_leased():
-    come = [arrival(0, *({"id": f"t{n}"} for n in range(4)))]
-    crew = [shift(0, "ada", 1), shift(5, "bob", 2), shift(8, "ada", 0)]
-    run = simulate(FixedWorld(come, {}, TEN, crew=crew), policy(caps__all=9))
-    assert [(line.task, line.worker) for line in run.attempts] == [
-        ("t0", "ada"), ("t1", "bob"), ("t2", "bob"), ("t3", "bob"),
-    ]  # fmt: skip
-    assert times(run) == [
-        ("t0", 0, 10 * SECOND),  # who leaves ends what it has begun
-        ("t1", 5 * SECOND, 15 * SECOND),
-        ("t2", 5 * SECOND, 15 * SECOND),
-        ("t3", 15 * SECOND, 25 * SECOND),
-    ]
-    assert run.slots == ((BEGIN, 1), (BEGIN + 5 * SECOND, 3), (BEGIN + 8 * SECOND, 2))
-
-
-def test_labels_choose_the_worker():
-    come = [arrival(0, {"id": "a", "labels": ["gpu"]}, {"id": "b"})]
-    crew = [shift(0, "ada", 1), shift(3, "bob", 1, labels=("gpu",))]
-    run = simulate(FixedWorld(come, {}, TEN, crew=crew), policy(caps__all=9))
-    assert [(line.task, line.worker, line.leased_at - BEGIN) for line in run.attempts] == [
-        ("b", "ada", 0),
-        ("a", "bob", 3 * SECOND),
-    ]
-    assert run.held == {"no_label": 3 * SECOND}
-
-
-def test_the_attempts_of_a_worker_that_vanished_are_lost_when_their_lease_is_over():
-    come = [arrival(0, {"id": "a"}, {"id": "b"})]
-    crew = [shift(0, "ada", 1), shift(0, "bob", 1), shift(60, "ada", 0, sudden=True)]
-    run = simulate(
-        FixedWorld(come, {}, Fate(HOUR), crew=crew), policy(retry__base="30s", lease__ttl="5m")
-    )
-    assert [(line.task, line.worker, line.outcome) for line in run.attempts] == [
-        ("a", "ada", "lost"), ("b", "bob", "succeeded"), ("a", "bob", "succeeded"),
-    ]  # fmt: skip
-    assert times(run, "a")[0] == ("a", 0, 5 * MINUTE)
-    assert times(run, "a")[1] == ("a", HOUR, 2 * HOUR)
-
-
-def test_a_worker_that_is_back_knows_at_once_what_it_has_lost():
-    crew = [shift(0, "ada", 1), shift(60, "ada", 0, sudden=True), shift(90, "ada", 1)]
-    world = FixedWorld([arrival(0, {"id": "a"})], {}, Fate(10 * MINUTE), crew=crew)
-    run = simulate(world, policy(retry__base="30s"))
-    assert times(run) == [
-        ("a", 0, 90 * SECOND),
-        ("a", 120 * SECOND, 12 * MINUTE),
-    ]
-    assert outcomes(run, "a") == ["lost", "succeeded"]
-
-
-def test_where_nobody_works_everything_waits_for_a_worker():
-    crew = [shift(3600, "ada", 1)]
-    run = simulate(FixedWorld([arrival(0, {"id": "a"})], {}, TEN, crew=crew), policy())
-    assert times(run) == [("a", HOUR, HOUR + 10 * SECOND)]
-    assert run.held == {"no_worker": HOUR}
-    assert run.slots == ((BEGIN, 0), (BEGIN + HOUR, 1))
-
-
-@ENGINES
-def test_where_nobody_works_no_cap_is_blamed(engine):
-    come = [arrival(0, *({"id": f"t{n}"} for n in range(5)))]
-    crew = [shift(3600, "ada", 9)]
-    run = engine(FixedWorld(come, {}, TEN, crew=crew), policy(caps__all=2))
-    assert run.held == {"no_worker": 5 * HOUR, "cap": (3 + 1) * 10 * SECOND}
-
-
-def test_a_lease_is_renewed_as_long_as_its_attempt_runs():
-    come = [arrival(0, {"id": "a"}), arrival(40 * MINUTE, {"id": "b"})]
-    crew = [shift(0, "ada", 1), shift(0, "bob", 1)]
-    run = simulate(FixedWorld(come, {}, Fate(HOUR), crew=crew), policy(lease__ttl="1m"))
-    assert [outcomes(run, "a"), outcomes(run, "b")] == [["succeeded"], ["succeeded"]]
-
-
-def test_workers_that_come_and_go_in_vain_do_not_go_on_for_ever():
-    crew = [shift(n * 86_400, "ada", n % 2) for n in range(1000)]
-    world = FixedWorld([arrival(0, {"id": "a", "labels": ["gpu"]})], crew=crew)
-    run = simulate(world, policy())
-    assert run.attempts == ()
-    assert run.end - BEGIN < 40 * 24 * HOUR
-
-
-@pytest.mark.parametrize("simulate", [simulate, fast_simulate])
-def test_workers_come_and_go_until_the_end_also_when_all_is_done(simulate):
-    crew = [shift(0, "ada", 1), shift(3600, "bob", 2), shift(7200, "bob", 0)]
-    run = simulate(FixedWorld([arrival(0, {"id": "a"})], {}, TEN, crew=crew), policy(), days=1)
-    assert times(run) == [("a", 0, 10 * SECOND)]
-    assert run.slots == ((BEGIN, 1), (BEGIN + HOUR, 3), (BEGIN + 2 * HOUR, 1))
-    assert run.end == BEGIN + DAY
-
-
 # People
-
-
-def act(after: int, operation: str, **arguments: object) -> Act:
-    return Act(BEGIN + after * SECOND, operation, arguments)
 
 
 def test_people_pause_cancel_and_change_their_mind():
@@ -296,10 +221,16 @@ def test_work_for_an_archived_project_is_refused_and_told_once(engine):
     assert run.undone[0][2] == "project p is archived"
 
 
-def test_people_change_the_policy():
+@ENGINES
+def test_people_change_the_policy_and_nothing_touches_the_disk(engine, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no such folder"))
     come = [arrival(0, *({"id": f"t{n}"} for n in range(4)))]
-    people = [act(4, "policy_set", changes={"caps.all": 3})]
-    run = simulate(FixedWorld(come, {}, TEN, people=people), policy(caps__all=1))
+    people = [
+        act(4, "policy_set", changes={"caps.all": 3}),
+        act(5, "policy_set", changes={"caps.al": 9}),
+    ]
+    run = engine(FixedWorld(come, {}, TEN, people=people), policy(caps__all=1))
+    assert [(at - BEGIN, do) for at, do, _ in run.undone] == [(5 * SECOND, "policy_set")]
     assert [line[1] for line in times(run)] == [0, 4 * SECOND, 4 * SECOND, 10 * SECOND]
     assert run.slots == ((BEGIN, 1), (BEGIN + 4 * SECOND, 3))
 

@@ -75,6 +75,11 @@ def test_utilisation_is_busy_time_in_the_time_of_the_slots():
     assert report.utilisation(run(attempts=attempts, slots=((BEGIN, 0),))) is None
 
 
+def test_only_time_in_a_slot_and_in_the_simulation_is_busy():
+    attempts = (attempt("a", leased_at=minute(-30)), attempt("b", gone_at=minute(3)))
+    assert report.utilisation(run(attempts=attempts)) == (11 + 2) / 40
+
+
 def test_the_time_it_took_ends_with_the_last_attempt():
     row = report.policy_row(two_projects())
     assert row["took"] == 16 * 60

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from fairlane.model.instant import DAY, Instant
 from fairlane.model.project import PolicyText
 from fairlane.model.task import Task
-from fairlane.store.base import Placed
+from fairlane.store.base import Place, Placed
+from fairlane.store.parts import STAGES
 
 if TYPE_CHECKING:
     from fairlane.testing.torture.model.rows import Book, Model
@@ -16,15 +18,39 @@ if TYPE_CHECKING:
 TOMBSTONE = {"compacted": True}
 
 
-def compact(model: Model, before: Instant) -> None:
-    """Finished tasks of that time lose all but what they are counted and found by."""
+def compact(model: Model, before: Instant, place: Place, rest: Place | None) -> None:
+    """What is old loses all but what it is counted and found by, between two places."""
+    part = _Part(place, rest)
     for task in _finished(model, before):
-        model.forget(task.id)
-        model.put_task(Placed(tombstone(task)))
-    model.events = [event for event in model.events if event.at >= before]
-    for book in model.books.values():
-        _fold(book, before // DAY * DAY)
-    _drop_decisions(model, before)
+        if part.has("tasks", task.ended_at, task.seq):
+            model.forget(task.id)
+            model.put_task(Placed(tombstone(task)))
+    model.events = [
+        event for event in model.events
+        if event.at >= before or not part.has("events", event.number)
+    ]  # fmt: skip
+    _drop_decisions(model, before, part)
+    for scope, book in model.books.items():
+        minutes = [minute for minute in book.minutes if minute < before // DAY * DAY]
+        _fold(book, [minute for minute in minutes if part.has("usage", scope, minute)])
+    if rest is None:
+        _drop_policies(model)
+
+
+class _Part:
+    """All that lies after one place, up to another."""
+
+    def __init__(self, place: Place, rest: Place | None) -> None:
+        self._begin, self._end = _rank(place), _rank(rest) if rest is not None else None
+
+    def has(self, *place: Any) -> bool:
+        """Whether this place lies there."""
+        rank = _rank(place)
+        return self._begin < rank and (self._end is None or rank <= self._end)
+
+
+def _rank(place: Place) -> tuple[Any, ...]:
+    return (STAGES.index(place[0]), *place[1:]) if place else ()
 
 
 def tombstone(task: Task) -> Task:
@@ -51,20 +77,25 @@ def _finished(model: Model, before: Instant) -> list[Task]:
     ]  # fmt: skip
 
 
-def _fold(book: Book, midnight: Instant) -> None:
-    """The minutes of days that are over become one row a day."""
-    old = [minute for minute in book.minutes if minute < midnight]
-    rows = [(minute // DAY * DAY, book.rows.pop(minute)) for minute in old]
-    book.minutes = book.minutes[len(old) :]
+def _fold(book: Book, minutes: list[Instant]) -> None:
+    """These minutes become part of their days."""
+    rows = [(minute // DAY * DAY, book.rows.pop(minute)) for minute in minutes]
+    book.minutes = [minute for minute in book.minutes if minute in book.rows]
     for day, amounts in rows:
         book.add(day, amounts)
 
 
-def _drop_decisions(model: Model, before: Instant) -> None:
-    """Older ones, unless a younger one builds on the same record; and unused policies."""
-    rows = model.decisions
-    bases = {decision.base for decision in rows.values() if decision.at >= before}
-    model.decisions = {n: decision for n, decision in rows.items() if decision.base in bases}
+def _drop_decisions(model: Model, before: Instant, part: _Part) -> None:
+    """The oldest go, together with all that are recorded against the same lanes."""
+    for _, run in groupby(sorted(model.decisions.items()), lambda row: row[1].base):
+        rows = dict(run)
+        if not part.has("decisions", min(rows)) or any(row.at >= before for row in rows.values()):
+            break
+        model.decisions = {n: row for n, row in model.decisions.items() if n not in rows}
+
+
+def _drop_policies(model: Model) -> None:
+    """Texts that no decision names, and that are not in force."""
     used = {decision.policy for decision in model.decisions.values()}
     used.add(model.values.get("policy", ""))
     texts = model.tables[PolicyText]

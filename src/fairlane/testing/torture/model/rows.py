@@ -247,11 +247,11 @@ class Model:
                 self.projects[name] = changed(row, clock=clock, present=present)
 
     def _put_decision(self, values: Sequence[Any]) -> None:
-        """The second value is the first base that is kept, where older ones are dropped."""
+        """The second value is the first decision that is kept, where older ones are dropped."""
         decision, oldest = values[0], values[1] if len(values) > 1 else 0
         self.decisions[decision.number] = decision
         if oldest:
-            self.decisions = {n: row for n, row in self.decisions.items() if row.base >= oldest}
+            self.decisions = {n: row for n, row in self.decisions.items() if n >= oldest}
 
     def _put_value(self, values: Sequence[Any]) -> None:
         name, value = values
@@ -280,5 +280,5 @@ _APPLIED: dict[str, Any] = {
     "clocks": lambda model, values: model._put_clocks(values),
     "decision": lambda model, values: model._put_decision(values),
     "value": lambda model, values: model._put_value(values),
-    "compact": lambda model, values: compact(model, values[0]),
+    "compact": lambda model, values: compact(model, *values),
 }

@@ -14,6 +14,7 @@ from fairlane.testing.torture.model.rows import links_of
 from fairlane.testing.torture.promises import (
     answers,
     closing,
+    holders,
     pools,
     reasons,
     settling,
@@ -64,6 +65,7 @@ class Checker:
         self._store, self._party, self._ground = store, party, ground
         self._may: dict[str, int] = {}  # of a task: the lost fence that may still succeed
         self._batch, self._shares, self._launches = Batch(), Shares(), closing.Launches()
+        self._stops = holders.Stops()
         self._last_replayed, self._again = 0, decisions.Replay()
         self._done_before: dict[str, list[str]] = {}  # of a lease: what was done of what it needs
 
@@ -256,6 +258,7 @@ class Checker:
         self._check("commit", commit)
         if commit.decided_at is not None:
             self._check("decision", commit, commit.decided_at)
+            self._check("planned", commit, self._stops, self._ground)
         self._remember(commit)
 
     def _remember(self, commit: Commit) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from fairlane.model.instant import show_instant
@@ -24,6 +25,9 @@ class Ground(Protocol):
 
     def state_of(self, attempt: Attempt) -> str:
         """`runs`, `result` (it left one), `gone`; empty: not known."""
+
+    def is_told(self, attempt: Attempt) -> bool:
+        """Whether its process has ended, or was told to stop."""
 
     def has_passed(self, attempt: Attempt, number: int) -> bool:
         """Whether the process of a check of this attempt has ended well."""
@@ -185,3 +189,35 @@ def ends_what_ran_out(commit: Commit, when: int) -> Problems:
         if attempt.expires_at <= when and not here:
             at = show_instant(attempt.expires_at)
             yield Problem(f"lease {attempt.lease} ran out at {at}, and is still open", task.id)
+
+
+class Stops:
+    """How often the daemon of its host has planned since the stop of an attempt was asked for."""
+
+    def __init__(self) -> None:
+        self._plans: dict[str, int] = {}  # by lease
+
+    def overdue(self, commit: Commit) -> Iterator[Attempt]:
+        """A daemon has planned: the attempts of its host whose stop it must have sent by now.
+
+        It looks for stops before it plans. So what is asked for while it plans may wait for its
+        next turn, and no longer.
+        """
+        plans: dict[str, int] = {}
+        for attempt, task in commit.model.flying():
+            if task.stop_requested and attempt.started_at is not None:
+                here = commit.party.daemon and attempt.host == commit.party.host
+                plans[attempt.lease] = self._plans.get(attempt.lease, 0) + here
+                if here and plans[attempt.lease] > 1:
+                    yield attempt
+        self._plans = plans
+
+
+@promise("planned", 3)
+def stops_sent(commit: Commit, stops: Stops, ground: Ground | None) -> Problems:
+    """A stop that is asked for reaches the process: in the next turn of the daemon of its host."""
+    for attempt in stops.overdue(commit):
+        if ground is not None and not ground.is_told(attempt):
+            yield Problem(
+                f"the process of lease {attempt.lease} was not told to stop", attempt.task
+            )
