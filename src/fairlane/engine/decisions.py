@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypedDict
 
 from fairlane.engine.context import Context
-from fairlane.engine.records.recording import Recording, size_of
-from fairlane.engine.records.replaying import Damaged, Replay, every, one
+from fairlane.engine.records.recording import Recording, one, size_of
+from fairlane.engine.records.replaying import Damaged, Replay, every
 from fairlane.engine.records.seen import Touched
 from fairlane.engine.snapshot import PlannedRound
 from fairlane.model.errors import NotFound

@@ -6,9 +6,9 @@ A record had the lanes that differ from those of a base, and the rest of its sna
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from fairlane.engine.records.differences import unpack
+from fairlane.engine.records.recording import one
 from fairlane.model.errors import NotFound
 from fairlane.model.record import decode
 from fairlane.model.snapshot import Snapshot
@@ -37,18 +37,12 @@ class OlderRecords:
         snapshot: Snapshot = decode(Snapshot, unpack(decision.rest))
         return replace(snapshot, lanes=tuple(known.values()))
 
-    def plan(self, decision: Decision) -> dict[str, Any]:
-        """The plan that was recorded."""
-        plan: dict[str, Any] = unpack(decision.plan)
-        return plan
-
 
 def _base_of(reading: Reading, decision: Decision) -> Decision:
     if decision.base == decision.number:
         return decision
-    for row in reading.decisions(decision.base - 1, 1):
-        if row.number == decision.base:
-            return row
+    if (row := one(reading, decision.base)) is not None:
+        return row
     message = f"decision {decision.number} needs decision {decision.base}, which is gone"
     raise NotFound(message, "Older decisions are dropped; replay a newer one.")
 

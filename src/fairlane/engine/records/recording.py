@@ -66,6 +66,12 @@ def sealed(decision: Decision, before: str) -> str:
     return digest(b"".join((canonical(head), *parts)))
 
 
+def one(reading: Reading, number: int) -> Decision | None:
+    """One decision; None: it is not there."""
+    rows = reading.decisions(number - 1, 1)
+    return rows[0] if rows and rows[0].number == number else None
+
+
 def before(decision: Decision) -> int:
     """The number of the record that one builds on; 0: it is full."""
     number: int = unpack(decision.rest).get("before", 0)
@@ -76,8 +82,8 @@ def before(decision: Decision) -> int:
 
 def _stands(reading: Reading, last: Decision) -> bool:
     """Whether it is kept, and nobody undid it."""
-    rows = reading.decisions(last.number - 1, 1)
-    return bool(rows) and rows[0].digests == last.digests
+    row = one(reading, last.number)
+    return row is not None and row.digests == last.digests
 
 
 def _record(

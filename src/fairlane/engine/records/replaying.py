@@ -12,7 +12,7 @@ from fairlane.engine.context import parse_recorded
 from fairlane.engine.records.chain import DAMAGE, Chain
 from fairlane.engine.records.differences import unpack
 from fairlane.engine.records.older_records import OlderRecords
-from fairlane.engine.records.recording import SEAL, before
+from fairlane.engine.records.recording import SEAL, before, one
 from fairlane.model.errors import FairlaneError, Invalid, NotFound, Refused, listed
 from fairlane.model.project import PolicyText
 from fairlane.model.record import canonical, digest
@@ -163,12 +163,6 @@ class Replay:
         fallen = _Fallen(row.number, fault, tuple(names)[1:])
         self._fallen |= dict.fromkeys(names, fallen)
         return fallen
-
-
-def one(reading: Reading, number: int) -> Decision | None:
-    """One decision; None: it is not there."""
-    rows = reading.decisions(number - 1, 1)
-    return rows[0] if rows and rows[0].number == number else None
 
 
 def every(reading: Reading, after: int = 0) -> Iterator[Decision]:
