@@ -95,3 +95,8 @@ class Home:
             return list(connection.iterdump())
         finally:
             connection.close()
+
+    def facts(self) -> list[str]:
+        """The same without records of decisions: these name what one process recorded before."""
+        records = ('INSERT INTO "decisions"', """INSERT INTO "key_values" VALUES('decision',""")
+        return [line for line in self.dump() if not line.startswith(records)]

@@ -221,7 +221,7 @@ def test_every_interface_gives_the_same_document(worlds, tmp_path, capsys):
         anyio.run(walk, url)
     with capsys.disabled():
         print("\n" + drawn(equal))
-    assert words.home.dump() == there.home.dump() == tools.home.dump()
+    assert words.home.facts() == there.home.facts() == tools.home.facts()
 
 
 def drawn(equal: dict[str, str]) -> str:

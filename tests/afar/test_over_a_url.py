@@ -134,7 +134,7 @@ def test_every_verb_says_the_same_here_and_there(served, home, capsys, tmp_path)
             away = said_over(url, capsys, *words, *more)
             out, err = (text.replace(str(there), str(home.folder)) for text in away[1:])
             assert (away.code, out, err) == here, line
-    assert home.dump() == Home(there, capsys).dump()
+    assert home.facts() == Home(there, capsys).facts()
 
 
 @pytest.mark.parametrize(

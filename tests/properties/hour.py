@@ -58,9 +58,11 @@ Deed = tuple[str, int, int]
 class Hour:
     """A context, the deeds, and what must hold after each of them."""
 
-    def __init__(self, home: Path, store: Store) -> None:
+    def __init__(self, home: Path, store: Store, other: Store | None = None) -> None:
+        """`other`: the same store, as a second process has it; they take turns."""
         self.clock = FixedClock(START)
         self.context = Context(home, store, Settings(), self.clock, "tester")
+        self.other = Context(home, other or store, Settings(), self.clock, "another")
         self.rules: list[str] = []
         self.changes = 0
         self.known: dict[str, Task] = {}
@@ -84,6 +86,10 @@ class Hour:
         self.hold(name)
 
     # Deeds
+
+    def turn(self, one: int, two: int) -> None:
+        """Another process goes on."""
+        self.context, self.other = self.other, self.context
 
     def add(self, one: int, two: int) -> None:
         records = [self.record(one + n, two + 7 * n) for n in range(1 + one % 3)]

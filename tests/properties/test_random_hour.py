@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,11 +21,24 @@ DEEDS = (
     "add", "add", "add", "lease", "lease", "lease", "complete", "complete", "release", "release",
     "jump", "jump", "heartbeat", "report", "cancel", "retry", "edit", "pause", "resume", "resume",
     "weight", "rule", "reclaim", "compact", "start", "renew", "progress", "finish", "finish",
-    "direct",
+    "direct", "turn", "turn",
 )  # fmt: skip
 NUMBERS = st.integers(0, 400)
 HOURS = st.lists(st.tuples(st.sampled_from(DEEDS), NUMBERS, NUMBERS), min_size=1, max_size=70)
 EXAMPLES = settings().max_examples
+
+
+@contextmanager
+def two_stores(folder: Path) -> Iterator[list[SqliteStore]]:
+    """One file, as two processes have it."""
+    stores = [SqliteStore.open(folder / "fairlane.db") for _ in range(2)]
+    try:
+        for store in stores:
+            store.connection.execute("PRAGMA synchronous = OFF")
+        yield stores
+    finally:
+        for store in stores:
+            store.close()
 
 
 def spend(hour: Hour, deeds: list[Deed]) -> None:
@@ -44,13 +59,8 @@ def test_an_hour_in_memory(deeds: list[Deed]) -> None:
 @settings(max_examples=EXAMPLES if EXAMPLES > 200 else 30)
 @given(HOURS)
 def test_an_hour_on_a_file(deeds: list[Deed]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        store = SqliteStore.open(Path(folder) / "fairlane.db")
-        store.connection.execute("PRAGMA synchronous = OFF")
-        try:
-            spend(Hour(Path(folder), store), deeds)
-        finally:
-            store.close()
+    with tempfile.TemporaryDirectory() as folder, two_stores(Path(folder)) as both:
+        spend(Hour(Path(folder), *both), deeds)
 
 
 @pytest.mark.slow
@@ -59,13 +69,8 @@ def test_a_long_hour(seed: int, tmp_path: Path) -> None:
     import random
 
     chance = random.Random(seed)
-    store = SqliteStore.open(tmp_path / "fairlane.db")
-    store.connection.execute("PRAGMA synchronous = OFF")
-    hour = Hour(tmp_path, store)
     deeds = [
         (chance.choice(DEEDS), chance.randrange(400), chance.randrange(400)) for _ in range(400)
     ]
-    try:
-        spend(hour, deeds)
-    finally:
-        store.close()
+    with two_stores(tmp_path) as both:
+        spend(Hour(tmp_path, *both), deeds)

@@ -18,6 +18,7 @@ from fairlane.settings import Settings, host_name
 from fairlane.store.base import Reading, Store
 
 if TYPE_CHECKING:
+    from fairlane.engine.records.recording import Recording
     from fairlane.executors.base import Executor
 
 #: The store's file in the home folder.
@@ -46,6 +47,7 @@ class Context:
     db: str | None = None  # the store's URL, where a caller named one
     lease: str | None = None  # of the attempt that calls; None: a person
     executors: dict[str, Executor] = field(default_factory=dict)  # by name, as they are needed
+    recordings: dict[str, Recording] = field(default_factory=dict)  # of whole rounds, and others
     artifacts_after: int = 0  # the task up to which the last round looked for artifacts
     _policy: tuple[FileMark, Policy] | None = field(default=None, init=False, repr=False)
 

@@ -273,7 +273,7 @@ def commit(context: Context, tx: Writing, planned: PlannedRound) -> Committed:
     changes = TaskChanges(tx, planned.policy, planned.now, context.actor)
     books = Books(tx, planned.policy, planned.now)
     committed = carry_out(planned, changes, books)
-    decisions.record(tx, planned)
+    decisions.record(context, tx, planned)
     if plan.picks or plan.reclaims:
         tx.put_value("last_cycle", _cycle(plan, committed.refused, planned.now))
     changes.close()

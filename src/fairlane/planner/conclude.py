@@ -88,11 +88,13 @@ def digests(snapshot: Snapshot, policy: Policy, plan: Plan) -> DigestsDocument:
 def snapshot_document(snapshot: Snapshot) -> dict[str, object]:
     """A snapshot as JSON has it: of a lane its key, its count and its tasks in order.
 
-    Where the two orders of a lane differ, both are there.
+    Lanes are in the order of their keys, whatever order the store has. Where the two orders of a
+    lane differ, both are there.
     """
     document = encode(changed(snapshot, lanes=()))
+    lanes = sorted(snapshot.lanes, key=lambda lane: canonical(lane.key))
     assert isinstance(document, dict)
-    return document | {"lanes": [_lane(lane) for lane in snapshot.lanes]}
+    return document | {"lanes": [_lane(lane) for lane in lanes]}
 
 
 def _lane(lane: Lane) -> list[object]:

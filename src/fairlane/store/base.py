@@ -42,15 +42,15 @@ class Booking:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A recorded plan with what it was made from; `base` names the full record of its lanes."""
+    """A recorded plan with what it was made from, as what differs from a record before it."""
 
     number: int
     at: Instant
-    base: int  # the decision whose lanes are recorded in full (itself: this one)
+    base: int  # decisions of one base follow each other, and are dropped together
     policy: str  # digest
     planner: int  # version
-    lanes: bytes  # all of them, or those that differ from the base
-    rest: bytes  # the snapshot without its lanes
+    lanes: bytes  # what differs of them
+    rest: bytes  # what differs of the snapshot without its lanes
     plan: bytes
     digests: Mapping[str, str] = field(default_factory=dict)
 

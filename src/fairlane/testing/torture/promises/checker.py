@@ -66,7 +66,7 @@ class Checker:
         self._may: dict[str, int] = {}  # of a task: the lost fence that may still succeed
         self._batch, self._shares, self._launches = Batch(), Shares(), closing.Launches()
         self._stops = holders.Stops()
-        self._last_replayed = 0
+        self._last_replayed, self._again = 0, decisions.Replay()
         self._done_before: dict[str, list[str]] = {}  # of a lease: what was done of what it needs
 
     def committed(
@@ -177,7 +177,9 @@ class Checker:
                     commit.times.add(write.values[0].at)
 
     def _decided(self, commit: Commit, decision: Decision, after: Sequence[Write]) -> None:
-        planned = reasons.Planned(self.model, decision, _is_alone(after))
+        with self._store.read() as reading:
+            plan = self._again.plan(reading, decision)
+        planned = reasons.Planned(self.model, decision, plan, _is_alone(after))
         self._check("plan", commit, planned)
         commit.picked.update(planned.picked)
 
@@ -283,14 +285,13 @@ class Checker:
 
 
 def _is_alone(after: Sequence[Write]) -> bool:
-    """Whether a decision was about some tasks only: the next one records all lanes."""
+    """Whether a decision was about some tasks only."""
     for write in after:
         if write.what == "decision":
             break
         if write.what == "value" and write.values[0] == "decision":
             value: Any = write.values[1]
-            if value is not None and "base" not in value:
-                return True
+            return bool(value and value.get("alone"))
     return False
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import zlib
 from typing import Any
 
 from fairlane.model.task import Attempt, Status, Task
@@ -20,10 +18,8 @@ _HOLDERS_FLY = ("caps", "locks", "worker", "cooldown")
 class Planned:
     """A recorded plan as the model sees it just before it is committed."""
 
-    def __init__(self, model: Model, decision: Decision, alone: bool) -> None:
-        data = decision.plan if decision.plan.startswith(b"{") else zlib.decompress(decision.plan)
-        self.model, self.decision, self.alone = model, decision, alone
-        self.plan: dict[str, Any] = json.loads(data)
+    def __init__(self, model: Model, decision: Decision, plan: dict[str, Any], alone: bool) -> None:
+        self.model, self.decision, self.plan, self.alone = model, decision, plan, alone
         self.picked = [pick["task"] for pick in self.plan["picks"]]
         ended = {row["task"] for row in self.plan["reclaims"]}
         #: In flight at the end of the round.

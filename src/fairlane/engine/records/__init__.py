@@ -1,0 +1,1 @@
+"""Records of decisions: what differs from the record before, and how to read it again."""

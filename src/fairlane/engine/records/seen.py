@@ -1,0 +1,197 @@
+"""Seen: what a chain of records has named so far, and what differs from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Set
+from dataclasses import fields
+from typing import Any
+
+from fairlane.engine.records.differences import Document, KnownLane, differ, pieces
+from fairlane.engine.records.holds import HoldsSeen
+from fairlane.engine.snapshot import PlannedRound
+from fairlane.model.codec import encode
+from fairlane.model.plan import Plan
+from fairlane.model.project import History, Pool, Project, Usage
+from fairlane.model.record import NamedTuple, changed, dataclass, field
+from fairlane.model.snapshot import InFlight, Snapshot
+from fairlane.model.task import Lane, LaneKey, Status
+
+
+class Keyed(NamedTuple):
+    """A part of a snapshot whose rows have keys."""
+
+    kind: Any  # of its rows
+    key: Callable[[Any], str] | None = None  # None: it is a mapping already
+    ordered: bool = False  # whether its order is its own
+
+
+#: Attempts in flight are in the order of their tasks' `seq`.
+KEYED: dict[str, Keyed] = {
+    "in_flight": Keyed(InFlight, lambda flight: flight.task),
+    "usage": Keyed(Usage, lambda usage: f"{usage.scope} {usage.window or ''}", ordered=True),
+    "history": Keyed(
+        History,
+        lambda row: f"{row.project} {row.kind} {row.agent or ''}",
+        ordered=True,
+    ),
+    "projects": Keyed(Project),
+    "pools": Keyed(Pool),
+    "groups": Keyed(str | None),
+    "ended": Keyed(Status),
+}
+#: The other parts are recorded whole where they change; before the first record they are so.
+PLAIN: dict[str, Any] = {
+    part.name: getattr(Snapshot(), part.name)
+    for part in fields(Snapshot)
+    if part.name not in KEYED and part.name != "lanes"
+}
+_MISSING = object()
+
+
+class Touched(NamedTuple):
+    """What may differ from what was seen before; of parts not named, every row is compared.
+
+    The keys of rows are those of `KEYED`: of an attempt in flight its task, of usage its scope and
+    window, of most others their name.
+    """
+
+    lanes: Set[LaneKey]
+    rows: Mapping[str, Set[str]]  # by part
+
+    def then(self, later: Touched) -> Touched:
+        """What either names."""
+        both = self.rows.keys() & later.rows.keys()
+        rows = {part: self.rows[part] | later.rows[part] for part in both}
+        return Touched(self.lanes | later.lanes, rows)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the chain has named, as the rows that the plans were made from."""
+
+    window: int = 0
+    age_from: str = ""
+    lanes: dict[LaneKey, KnownLane] = field(default_factory=dict)
+    places: dict[LaneKey, int] = field(default_factory=dict)  # by which records name lanes
+    rows: dict[str, dict[str, Any]] = field(default_factory=lambda: {part: {} for part in KEYED})
+    plain: dict[str, Any] = field(default_factory=lambda: dict(PLAIN))
+    holds: HoldsSeen = field(default_factory=HoldsSeen)
+    clocks: Document = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return len(self.lanes) + sum(map(len, self.rows.values()))
+
+    def see(
+        self, planned: PlannedRound, touched: Touched | None
+    ) -> tuple[Document, Document, Document]:
+        """What differs of the lanes, of the rest of the snapshot, and of the plan.
+
+        `touched` names what may differ; None: everything is compared.
+        """
+        lanes = self._lanes(planned, None if touched is None else touched.lanes)
+        rest: Document = {}
+        for part in KEYED:
+            rows = None if touched is None else touched.rows.get(part)
+            if found := self._rows(part, getattr(planned.snapshot, part), rows):
+                rest[part] = found
+        for part, was in self.plain.items():
+            now = getattr(planned.snapshot, part)
+            if now is not was and now != was:
+                self.plain[part] = now
+                rest[part] = encode(now)
+        return lanes, rest, self._plan(planned.plan)
+
+    # Lanes
+
+    def _lanes(self, planned: PlannedRound, touched: Set[LaneKey] | None) -> Document:
+        """Rows of [place or key, size, pieces …]; `wide`: lanes of which more or less was read."""
+        every, age_from = planned.snapshot.lanes, planned.policy.score.age_from
+        window = planned.window
+        looked_at: Collection[Lane] = every
+        gone: Set[LaneKey] = self.lanes.keys()
+        if touched is not None and window <= self.window and age_from == self.age_from:
+            names = touched | planned.widened
+            looked_at = [lane for lane in every if lane.key in names] if names else ()
+            gone &= names
+        gone -= {lane.key for lane in looked_at}
+        self.window, self.age_from = window, age_from
+        rows = [row for lane in looked_at if (row := self._lane(lane, age_from))]
+        wide = [
+            [self.places[lane.key], len(lane.by_ready)]
+            for lane in looked_at
+            if len(lane.by_ready) != min(lane.count, window)
+        ]
+        for key in gone:
+            del self.lanes[key]
+        left = sorted(self.places[key] for key in gone)
+        parts: Document = {"rows": rows, "wide": wide, "gone": left}
+        return {"window": window, **{name: part for name, part in parts.items() if part}}
+
+    def _lane(self, lane: Lane, age_from: str) -> list[object] | None:
+        key, entries = lane.key, lane.in_order(age_from)
+        known = self.lanes.get(key)
+        if known is None:
+            known = KnownLane(0)
+        elif known.shows(lane.count, entries):
+            return None
+        parts = known.differ(entries)
+        self.lanes[key] = known.follow(lane.count, parts)
+        name = self.places.get(key, key)
+        self.places.setdefault(key, len(self.places))
+        return [name, lane.count, *parts]
+
+    # The other parts of a snapshot
+
+    def _rows(self, part: str, now: Any, touched: Set[str] | None) -> Document:
+        """Of a part with keys: new rows, what differs in others, those that are gone, the order."""
+        keyed, known = KEYED[part], self.rows[part]
+        gone: Set[str] = known.keys()
+        if touched is not None and not touched:
+            return {}
+        rows = now if keyed.key is None else {keyed.key(row): row for row in now}
+        if touched is not None:
+            rows = {key: rows[key] for key in touched if key in rows}
+            gone &= touched
+        found = _compared(known, rows, gone - rows.keys())
+        order = None
+        if keyed.ordered and (touched is None or "new" in found or "gone" in found):
+            order = [keyed.key(row) for row in now] if keyed.key else None
+        for key in found.get("gone", ()):
+            del known[key]
+        for name in ("new", "differs"):
+            known |= {key: rows[key] for key in sorted(found.get(name, ()))}  # as JSON has them
+        if order is not None and order != list(known):
+            found["order"] = pieces(list(known), order)
+            self.rows[part] = {key: known[key] for key in order}
+        return found
+
+    def _plan(self, plan: Plan) -> Document:
+        """The plan in short: what differs of its holds and of the share clocks, the rest whole."""
+        document: Document = {**changed(plan, holds=()).document()}
+        del document["holds"], document["now"]
+        document |= self.holds.differ(plan.holds)
+        document["everyone"] = plan.clocks.everyone
+        clocks: Document = {name: list(pair) for name, pair in plan.clocks.projects.items()}
+        if differs := differ(self.clocks, clocks):
+            document["clocks"] = differs
+        self.clocks = clocks
+        return document
+
+
+def _compared(known: Mapping[str, Any], rows: Mapping[str, Any], gone: Set[str]) -> Document:
+    new: Document = {}
+    differs: Document = {}
+    for key, row in rows.items():
+        was = known.get(key, _MISSING)
+        if was is _MISSING:
+            new[key] = encode(row)
+        elif row is not was and row != was:
+            before, after = encode(was), encode(row)
+            if isinstance(before, dict) and isinstance(after, dict):
+                differs[key] = differ(before, after)
+            else:
+                differs[key] = [after]
+    parts = {"new": new, "differs": differs, "gone": sorted(gone)}
+    return {name: part for name, part in parts.items() if part}
