@@ -51,6 +51,10 @@ else:
 
     def replace(value: Any, /, **changes: object) -> Any:
         """As the standard one: made anew, so that it is checked again."""
+        if not hasattr(type(value), "_fields_here"):
+            import dataclasses
+
+            return dataclasses.replace(value, **changes)
         for name, part in fields_of(type(value)).items():
             if part.init:
                 changes.setdefault(name, getattr(value, name))
