@@ -22,9 +22,11 @@ _MARKS = ("fairlane.toml", "policy.toml", "fairlane.db", "token")
 
 def make_folder(folder: Path) -> Path:
     """This folder and the missing ones above it."""
-    missing = [each for each in folder.parents if not each.exists()]
-    for each in (*reversed(missing), folder):
-        each.mkdir(mode=0o700, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except FileNotFoundError:
+        make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import os
-import select
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -55,6 +52,8 @@ class SystemClock:
         if not waitables and timeout is not None:
             time.sleep(max(0.0, timeout))
             return []
+        import select  # most commands never wait
+
         poll, known = select.poll(), {}
         for waitable in waitables:
             known[waitable.fileno()] = waitable
@@ -76,25 +75,25 @@ def poll(
     return answer
 
 
-@dataclass(slots=True)
 class FixedClock(SystemClock):
     """Decides by a fixed instant until it is set (`--now`, tests, replay); waiting is real."""
 
-    at: Instant
+    def __init__(self, at: Instant) -> None:
+        self.at = at
 
     def now(self) -> Instant:
         """The instant it was set to."""
         return self.at
 
 
-@dataclass(slots=True)
 class VirtualClock:
     """Time that passes by waiting alone: an hour takes no time. For tests and simulation."""
 
-    at: Instant
-    elapsed: float = 0.0
-    _alarms: list[tuple[float, int, Callable[[], object]]] = field(default_factory=list)
-    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+    def __init__(self, at: Instant) -> None:
+        self.at = at
+        self.elapsed = 0.0
+        self._alarms: list[tuple[float, int, Callable[[], object]]] = []
+        self._numbers = itertools.count()
 
     def now(self) -> Instant:
         """The start, and what has passed since."""
@@ -106,7 +105,9 @@ class VirtualClock:
 
     def after(self, seconds: float, action: Callable[[], object]) -> None:
         """Call this after a number of seconds; it ends the wait of that moment."""
-        heapq.heappush(self._alarms, (self.elapsed + seconds, next(self._numbers), action))
+        from heapq import heappush
+
+        heappush(self._alarms, (self.elapsed + seconds, next(self._numbers), action))
 
     def next_alarm(self) -> float | None:
         """When the next call is due, in seconds; None: never."""
@@ -114,11 +115,13 @@ class VirtualClock:
 
     def wait(self, timeout: float | None, *waitables: Waitable) -> list[Waitable]:
         """Pass to the next alarm, or to the end of the timeout; a waker that is set is ready."""
+        from heapq import heappop
+
         if ready := _set_wakers(waitables):
             return ready
         end = float("inf") if timeout is None else self.elapsed + max(0.0, timeout)
         if self._alarms and self._alarms[0][0] <= end:
-            self.elapsed, _, action = heapq.heappop(self._alarms)
+            self.elapsed, _, action = heappop(self._alarms)
             action()
         elif timeout is None:
             raise RuntimeError("nothing would ever end this wait")

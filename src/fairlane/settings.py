@@ -6,14 +6,13 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
 
 from fairlane.careful_files import read_file
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND, Micros
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field
 from fairlane.model.sandbox import (
     NO_SANDBOX,
     SANDBOX,

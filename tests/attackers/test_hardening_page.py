@@ -9,7 +9,7 @@ import click
 import pytest
 
 from fairlane import Policy
-from fairlane.cli.main import fairlane
+from fairlane.cli.commands import fairlane
 from fairlane.settings import Settings
 from tests.acceptance.commands import ROOT
 from tests.acceptance.test_docs import blocks, commands, shell

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fairlane.executors.process import RUN
+from fairlane.executors.starting import RUN
 from tests.attackers.test_sandbox_walls import PROBLEMS, settle_in
 from tests.daemon.world import World, is_zombie, until
 

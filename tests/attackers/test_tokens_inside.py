@@ -15,8 +15,8 @@ import pytest
 
 from fairlane.app import open_context
 from fairlane.app.verbs import Fairlane
+from fairlane.cli.commands import fairlane
 from fairlane.cli.inside import MAY
-from fairlane.cli.main import fairlane
 from fairlane.model.errors import Forbidden
 from fairlane.service.operations.table import OPERATIONS
 from tests.waiting import LIMIT_SECONDS

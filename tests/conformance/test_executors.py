@@ -21,6 +21,11 @@ class TestProcess(ExecutorSuite):
     name = "process"
 
 
+class TestForkedProcess(ExecutorSuite):
+    name = "process"
+    warm = True
+
+
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 class TestTmux(ExecutorSuite):
     name = "tmux"

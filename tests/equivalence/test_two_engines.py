@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from fairlane.engine import snapshot as reading
 from fairlane.engine.context import Facts
+from fairlane.model.codec import canonical, encode
 from fairlane.model.instant import HOUR, MINUTE, Instant, Micros
-from fairlane.model.record import canonical, changed, encode
+from fairlane.model.record import changed
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Outcome, Task
 from fairlane.planner.warm import WarmPlanner

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from fairlane.model.instant import MINUTE, SECOND, Instant
-from fairlane.model.project import Budget, Worker
+from fairlane.model.project import Budget, Pool, Worker
 from fairlane.model.task import Status, Task
 from tests.properties.plain import Fact, Flying, Plain, scaled
 from tests.properties.strategies import World
@@ -90,19 +90,23 @@ class Oracle(Plain):
             if pool.until is not None and pool.until > self.now:
                 yield Fact("cooldown", "cooldown", pool.until)
                 continue
-            probes = [
-                each
-                for each in self.flying
-                if each.task.pool == pool.name
-                and (each.started is None or each.started >= (pool.until or 0))
-            ]
+            probes = self.probes(pool, self.flying)
             starts = [self.now if each.started is None else each.started for each in probes]
-            proved = not pool.hits or any(
-                each.used or self.now - start >= PROBE
-                for each, start in zip(probes, starts, strict=True)
-            )
-            if not proved and len(probes) >= self.policy.cooldown.probe:
+            if not self.is_proved(pool) and len(probes) >= self.policy.cooldown.probe:
                 yield Fact("cooldown", "probe", min(starts) + PROBE)
+
+    def probes(self, pool: Pool, among: list[Flying]) -> list[Flying]:
+        """Those that began after the cooldown of this pool."""
+        mine = [each for each in among if each.task.pool == pool.name]
+        return [each for each in mine if each.started is None or each.started >= (pool.until or 0)]
+
+    def is_proved(self, pool: Pool) -> bool:
+        """Whether a probe has used something, gone on for a minute, or ends now as failed."""
+        over = self.probes(pool, [self.flight(task) for task in self.lost])
+        tried = [*self.probes(pool, self.flying), *over]
+        used = any(each.used or self.now - (each.started or self.now) >= PROBE for each in tried)
+        late = any(each.task.stop_requested == "timeout" for each in over)
+        return not pool.hits or used or late
 
     def budget(self, task: Task) -> Iterator[Fact]:
         budgets = list(self.policy.budget)

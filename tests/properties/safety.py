@@ -81,10 +81,8 @@ def probes_hold(facts: Oracle, before: list[Flying], after: list[Flying]) -> Non
         mine = [each for each in new if each.task.pool == pool.name]
         if pool.until is not None and pool.until > facts.now:
             assert not mine, f"{pool.name} rests"
-        since = pool.until or 0
-        begun = [e for e in before if e.task.pool == pool.name and (e.started or since) >= since]
-        proved = any(e.used or facts.now - (e.started or facts.now) >= 60_000_000 for e in begun)
-        if pool.hits and not proved and mine:
+        if mine and not facts.is_proved(pool):
+            begun = facts.probes(pool, before)
             assert len(begun) + len(mine) <= facts.policy.cooldown.probe, f"{pool.name} unproved"
 
 

@@ -12,6 +12,8 @@ from fairlane.model.plan import Plan
 from fairlane.model.project import Project
 from fairlane.model.task import Status
 from fairlane.planner import lanes
+from fairlane.planner.round import Round
+from fairlane.planner.tries import Tries, found, holds_of
 from fairlane.planner.why import why
 from tests.properties.oracle import Oracle
 from tests.properties.strategies import World, worlds
@@ -105,3 +107,19 @@ def test_changes_come_in_their_order_and_pairs_only_where_no_single_one_is_enoug
         if len(forms) > 1:
             assert len(single) == len(forms)
             assert single == sorted(single)
+
+
+@given(worlds(12))
+def test_a_try_says_what_the_whole_round_says(world):
+    """It ends with the task, and leaves out the lanes behind it: nobody else decides."""
+    facts = Oracle(world)
+    args = world.args
+    for task in [*facts.ready, *facts.waiting]:
+        subject, round = found(args[0], task.id), Round(*args)
+        lanes.play(round)
+        assert subject is not None
+        tries = Tries(args, subject, round, holds_of(round, subject, ())[1])
+        assert tries.picks(Round(*args)) == starts(lanes.plan(*args), task.id)
+        for change in tries.firsts():
+            after = change.to(args)
+            assert tries.picks(Round(*after)) == starts(lanes.plan(*after), task.id), change

@@ -62,7 +62,8 @@ from __future__ import annotations
 
 import click
 
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import safe
 
 

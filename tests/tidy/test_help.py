@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def commands() -> Iterator[tuple[str, click.Command]]:
     """Every command, by the words one types; empty while there is no command line."""
-    if (PACKAGE / "cli" / "main.py").exists():
-        module = import_module("fairlane.cli.main")
+    if (PACKAGE / "cli" / "commands.py").exists():
+        module = import_module("fairlane.cli.commands")
         root = next(value for value in vars(module).values() if isinstance(value, click.Group))
         yield from walk("fairlane", root, click.Context(root))
 

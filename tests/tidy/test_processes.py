@@ -14,6 +14,7 @@ INSIDE = (
     "src/fairlane/executors/process.py",
     "src/fairlane/executors/runner/",
     "src/fairlane/executors/sandbox/",
+    "src/fairlane/executors/starting.py",
     "src/fairlane/executors/tmux.py",
 )
 #: Other processes than attempts, and why they are known.

@@ -7,7 +7,6 @@ import re
 import shutil
 import sys
 import tomllib
-from dataclasses import field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypedDict
 from fairlane.agents.parsers import SHIPPED
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import SECOND
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

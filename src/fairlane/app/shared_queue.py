@@ -68,11 +68,16 @@ class SharedQueue:
         self._contexts.close()
 
     async def ask(
-        self, name: str, arguments: Mapping[str, object] | None = None, lease: str | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, object] | None = None,
+        lease: str | None = None,
+        caller: object = None,
     ) -> Any:
         """The answer of an operation, whose type the caller names; raises its errors.
 
         `lease`: of the attempt that asks and has shown its token; None: the user of this home.
+        `caller`: the connection that asks, if it can ask again.
         """
         operation = OPERATIONS[name]
         values = fitting(operation, arguments or {})
@@ -90,7 +95,7 @@ class SharedQueue:
         if wait := values.pop("wait", None):
             document = await self._wait(operation, values, lease, duration(wait))
         else:
-            document = await self._writer.write(operation, values, lease)
+            document = await self._writer.write(operation, values, lease, caller)
         if name in ADDING:
             await self._hands.run(lambda context: start_added(context, document))
         if taken or name == "reclaim":

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+from fairlane.clock import SYSTEM
 from fairlane.engine.context import Context
 from fairlane.engine.round import notice_files
 from fairlane.service import pull
@@ -18,11 +19,13 @@ from fairlane.service.operations.table import Operation
 
 #: Most calls in one commit.
 BATCH_MAX = 64
-#: How long the writer waits for more calls to join a commit.
+#: Whoever asks again so soon after an answer is expected to do so after the next one too.
+PROMPT_SECONDS = 0.005
+#: How long a commit waits at most for callers that are expected.
 GATHER_SECONDS = 0.002
 
-#: Kinds of calls that alternate, so that each fills a batch.
-_ALTERNATES = {"lease": "complete", "complete": "lease"}
+#: Calls that share no commit: mixed, each plan and each commit would serve half as many.
+_APART = {"lease": "complete", "complete": "lease"}
 
 
 @dataclass(slots=True, eq=False)
@@ -32,6 +35,7 @@ class _Call:
     operation: Operation
     arguments: Mapping[str, object]
     lease: str | None  # of the attempt that asks
+    caller: object  # its connection
     future: asyncio.Future[Document]
     outcome: Document | BaseException | None = None
 
@@ -43,6 +47,31 @@ class _Call:
             self.outcome = error
 
 
+class PromptCallers:
+    """Callers that ask again as soon as they are answered: a commit waits for nobody else."""
+
+    def __init__(self) -> None:
+        self.expected: set[object] = set()  # to ask again now
+        self._prompt: set[object] = set()  # asked again at once the last time
+        self._answered: dict[object, float] = {}  # when: the last answers
+
+    def asks(self, caller: object, now: float) -> None:
+        """One of them, or somebody else."""
+        answered = self._answered.pop(caller, None)
+        if answered is not None and now - answered <= PROMPT_SECONDS:
+            self._prompt.add(caller)
+        else:
+            self._prompt.discard(caller)
+        self.expected.discard(caller)
+
+    def answered(self, callers: Iterable[object], now: float) -> None:
+        """Who stayed away since the last time is expected no longer."""
+        self._prompt -= self.expected
+        self.expected = self._prompt.intersection(callers)
+        recent = {c: at for c, at in self._answered.items() if now - at <= PROMPT_SECONDS}
+        self._answered = recent | dict.fromkeys(callers, now)
+
+
 class SharedWriter:
     """One thread that writes everything that has arrived as one commit."""
 
@@ -51,8 +80,8 @@ class SharedWriter:
         self._thread = threading.Thread(target=self._run, name="write", daemon=True)
         self._waiting: deque[_Call] = deque()
         self._arrived = threading.Condition()
-        self._batch_size = 1  # of the last commit
-        self._wake_at = 1  # how many calls must wait before the thread wakes
+        self._prompt = PromptCallers()
+        self._gathering = False
         self._closing = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -69,13 +98,20 @@ class SharedWriter:
         self._thread.join()
 
     async def write(
-        self, operation: Operation, arguments: Mapping[str, object], lease: str | None
+        self,
+        operation: Operation,
+        arguments: Mapping[str, object],
+        lease: str | None,
+        caller: object = None,
     ) -> Document:
-        """The answer of an operation once it is durable."""
+        """The answer of an operation once it is durable; `caller`: the connection that asks."""
         future: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
         with self._arrived:
-            self._waiting.append(_Call(operation, arguments, lease, future))
-            if len(self._waiting) >= self._wake_at:  # one wake-up for each call would cost more
+            self._waiting.append(_Call(operation, arguments, lease, caller, future))
+            self._prompt.asks(caller, SYSTEM.monotonic())
+            if not (
+                self._gathering and self._prompt.expected
+            ):  # a wake-up for each would cost more
                 self._arrived.notify()
         return await future
 
@@ -86,28 +122,26 @@ class SharedWriter:
             except BaseException as error:  # the commit failed: none of them has happened
                 for call in calls:
                     call.outcome = error
+            with self._arrived:
+                callers = [call.caller for call in calls if call.caller is not None]
+                self._prompt.answered(callers, SYSTEM.monotonic())
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(_answer, calls)
 
     def _take(self) -> list[_Call]:
-        """The next batch; callers who were just answered get a moment to join it.
-
-        Lease and complete calls alternate: mixed, each plan would serve half as many.
-        """
+        """What has arrived; callers that come back at once get a moment to join."""
         with self._arrived:
-            expected = self._batch_size + len(self._waiting)
             while not self._waiting and not self._closing:
                 self._arrived.wait()
-            if len(self._waiting) < expected and not self._closing:
-                self._wake_at = expected
+            if self._prompt.expected and not self._closing:
+                self._gathering = True
                 self._arrived.wait(GATHER_SECONDS)
-                self._wake_at = 1
+                self._gathering = False
             waiting = list(self._waiting)
-            other = _ALTERNATES.get(waiting[0].operation.name) if waiting else None
+            other = _APART.get(waiting[0].operation.name) if waiting else None
             batch = [call for call in waiting if call.operation.name != other][:BATCH_MAX]
             taken = set(batch)
             self._waiting = deque(call for call in waiting if call not in taken)
-            self._batch_size = len(batch)
             return batch
 
     def _perform(self, context: Context, calls: list[_Call]) -> None:

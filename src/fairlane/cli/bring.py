@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import count, listed, paint, safe, warn, wrapped
 from fairlane.cli.values import read_input
 from fairlane.model.errors import Invalid, Refused

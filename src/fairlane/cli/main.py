@@ -1,4 +1,4 @@
-"""`fairlane`: a group whose verbs are imported when they are called."""
+"""`fairlane`: one command, from its words to its exit code; which module has which verb."""
 
 from __future__ import annotations
 
@@ -6,20 +6,14 @@ import gc
 import os
 import signal
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
-import click
-
-from fairlane import __version__
-from fairlane.cli.options import Call, common
+from fairlane.cli import quick
 from fairlane.cli.output import print_error
-from fairlane.model.errors import NO_ROOM, FairlaneError, Invalid, TryLater, did_you_mean
+from fairlane.model.errors import NO_ROOM, FairlaneError, Invalid, TryLater
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from click.shell_completion import CompletionItem
 
 #: Title -> its verbs, each with its module and the line that the list of verbs shows.
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
@@ -42,7 +36,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "What happens, and why": {
         "status": ("look.status", "In flight, queued, held by which rule, parked, budgets."),
         "plan": ("look.plan", "What would start now, and why the rest waits."),
-        "why": ("look.plan", "Why one task does not start, and what would start it."),
+        "why": ("look.why", "Why one task does not start, and what would start it."),
         "summary": ("look.reports", "What happened while nobody looked."),
         "stats": ("look.reports", "Shares against targets, waits, durations, tokens, cost."),
         "events": ("look.events", "The log of everything that happened."),
@@ -95,68 +89,6 @@ INTERRUPTED, TERMINATED = 130, 143
 OBJECTS_MANY = 100_000
 
 
-class Verbs(click.Group):
-    """The verbs by name; asking for the list imports none of them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All verbs, by name."""
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name in the verb's module."""
-        if cmd_name not in VERBS:
-            return None
-        members = vars(import_module(f"fairlane.cli.{VERBS[cmd_name][0]}")).values()
-        commands = (member for member in members if isinstance(member, click.Command))
-        return next(command for command in commands if command.name == cmd_name)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """A verb that is misspelled gets the nearest one."""
-        completing = ctx.resilient_parsing  # a word that is not finished is no mistake
-        if args and args[0] not in VERBS and not args[0].startswith("-") and not completing:
-            near = did_you_mean(args[0], VERBS)
-            hint = near if near.startswith("Did") else "`fairlane --help` lists all verbs."
-            raise Invalid(f"no such verb: {args[0]!r}", hint, code="usage")
-        return super().resolve_command(ctx, args)
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The verbs that begin so, without importing them; else the options."""
-        from click.shell_completion import CompletionItem
-
-        verbs = [verb for verb in VERBS if verb.startswith(incomplete)]
-        matches = [CompletionItem(verb, help=VERBS[verb][1]) for verb in verbs]
-        return matches or click.Command.shell_complete(self, ctx, incomplete)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of verbs, without importing them."""
-        wide = max(map(len, VERBS))
-        for title, verbs in SECTIONS.items():
-            with formatter.section(title):
-                formatter.write_dl([(f"{verb:{wide}}", line) for verb, (_, line) in verbs.items()])
-
-
-@click.group(
-    cls=Verbs,
-    name="fairlane",
-    subcommand_metavar="VERB [ARGUMENTS]...",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-@common
-@click.version_option(__version__, message="fairlane %(version)s")
-@click.pass_context
-def fairlane(context: click.Context) -> None:
-    """The scheduler for coding agents: a queue, and a reason for every decision.
-
-    \b
-    Example:
-      fairlane add "Fix the login form" --project web
-      fairlane why t1
-    """
-    context.ensure_object(Call)
-
-
 class _Terminated(BaseException):
     """SIGTERM arrived."""
 
@@ -174,29 +106,28 @@ def main() -> NoReturn:
         except OSError as error:  # the reader has seen enough, or the disk is full
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             code = code or int(not isinstance(error, BrokenPipeError))
-    sys.exit(code)
+    if "click" in sys.modules:  # a verb of any kind, perhaps with threads
+        sys.exit(code)
+    os._exit(code)  # all is closed and written; to free each object would take ten milliseconds
 
 
 def run(arguments: Sequence[str]) -> int:
     """One command; every error becomes its exit code, and a document with `--json`."""
     as_json = wants_json(arguments)
     try:
-        code = fairlane.main(list(arguments), prog_name="fairlane", standalone_mode=False)
-        return code if isinstance(code, int) else 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        if as_json:
-            return print_error(Invalid("no verb was given", "See --help.", code="usage"), True)
-        click.echo(error.ctx.get_help() if error.ctx else "", err=True)
-        return Invalid.exit_code
-    except click.ClickException as error:
-        return print_error(_usage(error), as_json)
+        plain = quick.read(arguments, VERBS)
+        if plain is not None:
+            return plain.perform()
+        from fairlane.cli.commands import perform
+
+        return perform(arguments, as_json)
     except FairlaneError as error:
         return _unwritten(error, as_json)
     except BrokenPipeError:
         return 0
     except OSError as error:  # the disk is full, a folder cannot be read
         return _unwritten(_system(error), as_json)
-    except (KeyboardInterrupt, click.Abort):
+    except KeyboardInterrupt:
         return INTERRUPTED
     except _Terminated:
         return TERMINATED
@@ -226,13 +157,6 @@ def _system(error: OSError) -> FairlaneError:
     if error.errno in NO_ROOM:
         return TryLater(str(error), "Free some disk space.", "disk_full")
     return FairlaneError(str(error), "Nothing else was done.", "system")
-
-
-def _usage(error: click.ClickException) -> Invalid:
-    hint = ""
-    if isinstance(error, click.UsageError) and error.ctx:
-        hint = f"See {error.ctx.command_path} --help."
-    return Invalid(" ".join(error.format_message().split()), hint, code="usage")
 
 
 def _unexpected(error: Exception, as_json: bool) -> int:

@@ -1,213 +1,56 @@
-"""The five options that every verb takes, before it and after it."""
+"""Options and commands of click, out of tables and of verbs that are described once."""
 
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
-from fairlane.cli.output import print_error, print_json, safe, warn, write
-from fairlane.clock import Clock, FixedClock, SystemClock
-from fairlane.model.errors import FairlaneError, Forbidden, Invalid, TryLater
-from fairlane.model.instant import parse_instant
+from fairlane.cli.call import COMMON, Call
+from fairlane.model.errors import FairlaneError, Invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable
 
-    from fairlane.client.attempt_socket import AttemptSocket
-    from fairlane.client.remote import Remote
-    from fairlane.engine.context import Context
-    from fairlane.model.documents.tasks import AddedAnswer
-    from fairlane.model.instant import Instant
+    from fairlane.cli.verb import Options, Verb
 
 _F = TypeVar("_F", bound="Callable[..., object]")
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-@dataclass(slots=True)
-class Call:
-    """The common options of one command, and how it asks."""
-
-    home: Path | None = None
-    db: str | None = None
-    url: str | None = None
-    json: bool = False
-    clock: Clock = field(default_factory=SystemClock)
-    _remote: Remote | None = field(default=None, init=False, repr=False)
-
-    @property
-    def fixed_now(self) -> Instant | None:
-        """The time that `--now` gave, if it did."""
-        return self.clock.at if isinstance(self.clock, FixedClock) else None
-
-    @property
-    def policy_file(self) -> Path:
-        """The policy file of the home folder; not beside one that is still to be taken in."""
-        from fairlane.app import former_home
-        from fairlane.service.home import old_home
-
-        old_home.refuse(self.folder, former_home(self.home))
-        return self.folder / "policy.toml"
-
-    @property
-    def server(self) -> str | None:
-        """The URL of the server to ask instead of a home; the option beats the environment."""
-        url = self.url
-        if url is None and self.home is None and self.db is None:
-            url = os.environ.get("FAIRLANE_URL") or None
-        if url is None:
-            return None
-        if self.home is not None or self.db is not None:
-            message = "--url is a server, --home and --db are folders here"
-            raise Invalid(message, "Keep one of them.", code="usage")
-        if self.fixed_now is not None:
-            raise Invalid("--now: not over a URL", "The server has its own clock.", code="usage")
-        return url
-
-    def remote(self) -> Remote:
-        """The server, kept until this command ends."""
-        if self._remote is None:
-            from fairlane.app import open_remote
-
-            self._remote = open_remote(str(self.server))
-            click.get_current_context().find_root().call_on_close(self._remote.close)
-        return self._remote
-
-    def elsewhere(self) -> Remote | AttemptSocket | None:
-        """Who is asked instead of the home folder: the server, or the socket of this attempt."""
-        if self.server is not None:
-            return self.remote()
-        from fairlane.app import own_socket
-
-        return own_socket(self.home, self.db)
-
-    def ask(self, operation: str, /, **arguments: object) -> Any:
-        """An operation's answer: the server's, the attempt's socket's, or the home folder's."""
-        there = self.elsewhere()
-        if there is not None:
-            return there.ask(operation, **arguments)
-        from fairlane.app import answer_here
-
-        with self.context() as context:
-            return answer_here(context, operation, **arguments)
-
-    def show(self, document: Mapping[str, object], text: Callable[[], str]) -> None:
-        """The document with `--json`, else its text."""
-        if self.json:
-            print_json(document)
-        else:
-            write(text() + "\n")
-
-    def show_added(self, document: AddedAnswer, text: Callable[[], str]) -> int:
-        """What was added, and the exit code; a full queue is an error to try later."""
-        if not document.get("deferred"):
-            self.show(document, text)
-            return 0
-        error = TryLater(document.get("message", ""), document.get("hint", ""), "deferred")
-        if self.json:
-            print_json(document)
-        else:
-            print_error(error, False)
-        return error.exit_code
-
-    def here(self) -> None:
-        """What follows works on files of this machine; with a URL it is refused."""
-        if self.elsewhere() is None:
-            return
-        verb = click.get_current_context().command_path
-        if self.server is None:
-            hint = (
-                "It reports, adds children, completes and releases its lease, and reads its task."
-            )
-            raise Forbidden(f"{verb}: not inside an attempt", hint, code="inside_attempt")
-        hint = "Call it where the home folder is, without --url and FAIRLANE_URL, or with --home."
-        raise Invalid(f"{verb}: not over a URL", hint, code="usage")
-
-    @property
-    def folder(self) -> Path:
-        """The home folder, which may not be there yet."""
-        self.here()
-        from fairlane.app import default_home
-
-        return (self.home or default_home()).absolute()
-
-    def take_in_old_home(self) -> None:
-        """Rename what the older version wrote, and tell people so."""
-        from fairlane.app import former_home
-        from fairlane.runtime.lock import holder
-        from fairlane.service.home import old_home
-
-        def say(message: str) -> None:
-            click.echo(safe(message), err=True)
-
-        old_home.take_in(self.folder, former_home(self.home), holder, say)
-
-    @contextmanager
-    def context(self) -> Iterator[Context]:
-        """The context on the home folder; prints its warnings to standard error."""
-        self.here()
-        from fairlane.app import open_context
-
-        context = open_context(self.home, self.db, self.clock)
-        try:
-            yield context
-        finally:
-            context.store.close()
-            for warning in context.warnings:
-                warn(warning)
-
-
 def common(command: _F) -> _F:
     """Give a command the five options; those after the command win."""
-    options: dict[str, dict[str, object]] = {
-        "--home": {"metavar": "DIR", "help": "Folder of the store and the policy."},
-        "--db": {"metavar": "URL", "help": "Another store than the one in the home folder."},
-        "--url": {"metavar": "URL", "help": "A server instead of a home folder."},
-        "--json": {"is_flag": True, "default": None, "help": "One JSON document on stdout."},
-        "--now": {"metavar": "TIME", "help": "Act as if it were this time (RFC 3339)."},
-    }
-    apart: dict[str, object] = {"expose_value": False, "callback": _keep}
-    return takes_options({name: settings | apart for name, settings in options.items()})(command)
+    apart = {"expose_value": False, "callback": _keep}
+    return takes_options({name: settings | apart for name, settings in COMMON.items()})(command)
 
 
-def takes_options(options: dict[str, dict[str, object]]) -> Callable[[_F], _F]:
+def takes_options(options: Options) -> Callable[[_F], _F]:
     """Give a command the options of a table: their names, each with its settings."""
 
     def decorate(command: _F) -> _F:
         for name, settings in reversed(options.items()):
-            command = click.option(name, cls=None, **settings)(command)
+            command = _option(name, **settings)(command)
         return command
 
     return decorate
 
 
+def _option(written: str, name: str | None = None, **settings: Any) -> Callable[[_F], _F]:
+    if "min" in settings:
+        settings["type"] = click.IntRange(min=settings.pop("min"))
+    return click.option(written, *([name] if name else []), cls=None, **settings)
+
+
 def _keep(ctx: click.Context, parameter: click.Parameter, value: str | bool | None) -> None:
     if value is None:
         return
-    call = ctx.ensure_object(Call)
-    if isinstance(value, bool):
-        call.json = value
-    elif parameter.name == "home":
-        call.home = Path(value)
-    elif parameter.name == "db":
-        call.db = value
-    elif parameter.name == "url":
-        call.url = value
-    else:
-        call.clock = FixedClock(_time(value))
-
-
-def _time(text: str) -> Instant:
     try:
-        return parse_instant(text)
+        ctx.ensure_object(Call).keep(str(parameter.name), value)
     except FairlaneError as error:
-        raise click.BadParameter(error.message, param_hint="--now") from error
+        raise click.BadParameter(error.message, param_hint=f"--{parameter.name}") from error
 
 
 def takes_call(command: Callable[Concatenate[Call, _P], _R]) -> Callable[_P, _R]:
@@ -215,10 +58,42 @@ def takes_call(command: Callable[Concatenate[Call, _P], _R]) -> Callable[_P, _R]
 
     @wraps(command)
     def checked(call: Call, /, *arguments: _P.args, **options: _P.kwargs) -> _R:
+        ctx = click.get_current_context()
         if "FAIRLANE_LEASE" in os.environ:
             from fairlane.cli.inside import refuse_inside
 
-            refuse_inside(click.get_current_context())
+            refuse_inside(ctx)
+        call.words = ctx.command_path
+        ctx.find_root().call_on_close(call.close)
         return command(call, *arguments, **options)
 
     return common(click.make_pass_decorator(Call, ensure=True)(checked))
+
+
+def command_of(verb: Verb) -> click.Command:
+    """The command of a verb that is described once."""
+    command = takes_options(verb.options)(takes_call(verb.function))
+    if verb.argument is not None:
+        command = click.argument(verb.argument, **verb.settings)(command)
+    return click.command(verb.name, cls=_Described, verb=verb)(command)
+
+
+class _Described(click.Command):
+    """A command whose verb may take what stands after `--`, and may know what is forgotten."""
+
+    def __init__(self, *arguments: Any, verb: Verb, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._verb = verb
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Ours are the arguments before `--`, if the verb takes the others."""
+        ours, rest = args, self._verb.rest
+        if rest is not None:
+            at = args.index("--") if "--" in args else len(args)
+            ours, ctx.params[rest] = args[:at], tuple(args[at + 1 :])
+        try:
+            return super().parse_args(ctx, ours)
+        except click.UsageError as error:
+            if self._verb.hint is None or "extra argument" not in error.message:
+                raise
+            raise Invalid(error.message, self._verb.hint, code="usage") from None

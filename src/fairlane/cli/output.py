@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import textwrap
 import unicodedata
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, TextIO
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from fairlane.model.errors import FairlaneError
 
 #: The part of an instant that people do not read.
-_FRACTION = re.compile(r"(T\d\d:\d\d:\d\d)\.\d+Z")
+_FRACTION = r"(T\d\d:\d\d:\d\d)\.\d+Z"
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 WIDTH_MIN, WIDTH_MAX, LAST_COLUMN_MIN = 40, 100, 24
 
@@ -90,6 +89,10 @@ def width() -> int:
 def wrapped(text: str, indent: int, first: str = "") -> str:
     """A paragraph that fits the width; `first` replaces the indent of its first line."""
     lead = first or " " * indent
+    if text.isprintable() and text[-1:].strip() and len(lead) + len(text) <= width():
+        return lead + text
+    import textwrap  # most texts fit
+
     return textwrap.fill(
         text,
         width(),
@@ -188,7 +191,7 @@ def relative(when: Instant, now: Instant) -> str:
 
 def in_seconds(text: str) -> str:
     """A text without the fractions of the seconds in its instants."""
-    return _FRACTION.sub(r"\1Z", text)
+    return re.sub(_FRACTION, r"\1Z", text)
 
 
 def count(number: int, noun: str) -> str:

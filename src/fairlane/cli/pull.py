@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.kinds import DOLLARS, DURATION, SECONDS, TIME, TOKENS
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import count, first_line, listed, paint, safe, table, until_text
-from fairlane.cli.values import DOLLARS, DURATION, SECONDS, TIME, TOKENS, Counters, read_text, used
+from fairlane.cli.values import Counters, read_text, used
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import SECOND, parse_instant, show_instant
 from fairlane.model.values import wrong

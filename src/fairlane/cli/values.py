@@ -7,20 +7,14 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
-import click
-
 from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
-from fairlane.model.errors import FairlaneError, Invalid, did_you_mean
+from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import SECOND, parse_duration, parse_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from fairlane.model.instant import Instant, Micros
-
-    _Kind = click.ParamType[object]
-else:
-    _Kind = click.ParamType
 
 #: The counters of tokens, in the order in which they are kept.
 COUNTERS = ("input", "output", "cache_read", "cache_write")
@@ -30,25 +24,7 @@ Counters: TypeAlias = dict[str, int]
 FILE_BYTES_MAX = 1_000_000
 #: So is a list of tasks or a scenario beyond this one.
 LIST_BYTES_MAX = 100_000_000
-_SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
-
-
-class _Typed(_Kind):
-    """An option whose text one function reads."""
-
-    def __init__(self, name: str, read: Callable[[str], object]) -> None:
-        self.name, self._read = name, read
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> object:
-        """The value, or an error that says how it is written."""
-        if not isinstance(value, str):
-            return value
-        try:
-            return self._read(value)
-        except FairlaneError as error:
-            self.fail(f"{error.message}. {error.hint}".rstrip(), param, ctx)
+_SECONDS = r"[0-9]{1,12}(?:\.[0-9]{1,6})?"
 
 
 def token_count(text: str) -> int:
@@ -96,7 +72,7 @@ def used(tokens: Counters | None, micros: int | None) -> dict[str, object]:
 
 def seconds(text: str) -> Micros:
     """A length: 90 and 1.5 are seconds, 5m is five minutes."""
-    if _SECONDS.fullmatch(text):
+    if re.fullmatch(_SECONDS, text):
         whole, _, part = text.partition(".")
         return int(whole) * SECOND + int(part.ljust(6, "0"))
     return parse_duration(text)
@@ -162,10 +138,3 @@ def read_input(most: int = LIST_BYTES_MAX) -> bytes:
     except OSError as error:
         message = f"standard input: cannot be read: {error.strerror}"
         raise Invalid(message, "Give less, or a file.") from error
-
-
-TOKENS = _Typed("COUNTS", tokens)
-DOLLARS = _Typed("USD", dollars)
-SECONDS = _Typed("LENGTH", seconds)
-DURATION = _Typed("LENGTH", parse_duration)
-TIME = _Typed("TIME", parse_instant)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from fairlane.clock import Waker
 from fairlane.daemon.history import History
@@ -20,6 +19,7 @@ from fairlane.model.errors import FairlaneError
 from fairlane.model.event import Event
 from fairlane.model.instant import SECOND, Instant
 from fairlane.model.plan import Plan
+from fairlane.model.record import dataclass
 from fairlane.policy.policy import Policy
 from fairlane.runtime import direct
 from fairlane.runtime.launch import ThreadsOf, host_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 
@@ -17,6 +16,7 @@ from fairlane.intake.sources.base import Found
 from fairlane.model.documents.sources import ReasonDocument, WrittenDocument
 from fairlane.model.errors import FairlaneError, TryLater
 from fairlane.model.instant import SECOND
+from fairlane.model.record import dataclass, field
 from fairlane.service.sync import syncing, write_back
 from fairlane.service.sync.syncing import Configured
 

@@ -134,6 +134,13 @@ def blocked(context: Context, leases: Iterable[str]) -> dict[str, Blocked]:
         project = projects[row.project]
         return path_of(context.home, context.settings, project, row.task, row.workspace)
 
+    def may_share(row: Attempt) -> bool:  # without a repository each task has its own folder
+        return row.executor != "none" and projects[row.project].repo is not None
+
+    takers: dict[Path, Attempt] = {}  # two attempts never share a folder: the older lease has it
+    for row in sorted(filter(may_share, rows.values()), key=lambda row: row.fence):
+        takers.setdefault(folder(row), row)
+
     def reason(lease: str) -> Blocked | None:
         row = rows.get(lease)
         if row is None:
@@ -144,12 +151,8 @@ def blocked(context: Context, leases: Iterable[str]) -> dict[str, Blocked]:
         pause = pause_of(task, parents, pauses)
         if pause is not None:
             return Blocked("paused", sentence(pause))
-        if row.executor == "none":
-            return None
-        for other in rows.values():  # two attempts never share a folder: the older lease has it
-            shares = other.fence < row.fence and other.executor != "none"
-            if shares and folder(other) == folder(row):
-                return Blocked("taken", f"{folder(other)} is taken by {other.task}")
+        if may_share(row) and (taker := takers[folder(row)]) is not row:
+            return Blocked("taken", f"{folder(row)} is taken by {taker.task}")
         return None
 
     reasons = {lease: reason(lease) for lease in leases}

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from fairlane.engine.context import Context, Row, folder_of, run_folder
 from fairlane.engine.end_attempt import Ending
 from fairlane.engine.turn import Renewed, Turn
-from fairlane.intake.fields import SETUP, renamed
+from fairlane.intake.fields import renamed
 from fairlane.model.errors import NotFound, Refused
 from fairlane.model.event import Happening
 from fairlane.model.instant import SECOND, Micros
 from fairlane.model.project import Project
-from fairlane.model.record import changed
-from fairlane.model.task import Attempt, Check, Task, agent_of
+from fairlane.model.record import changed, replace
+from fairlane.model.task import SETUP, Attempt, Check, Task, agent_of
 from fairlane.model.visible import quoted, visible
 from fairlane.settings import Settings
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlane.clock import Clock
-from fairlane.intake.fields import SETUP
 from fairlane.model.errors import FairlaneError
 from fairlane.model.instant import Instant
 from fairlane.model.project import PolicyText, WorkerRow
-from fairlane.model.task import Attempt
+from fairlane.model.record import dataclass, field, replace
+from fairlane.model.task import SETUP, Attempt
 from fairlane.policy.policy import Policy
 from fairlane.settings import Settings, host_name
 from fairlane.store.base import Reading, Store

@@ -10,11 +10,11 @@ from fairlane.engine.records.recording import Recording, one, size_of
 from fairlane.engine.records.replaying import Damaged, Replay, every
 from fairlane.engine.records.seen import Touched
 from fairlane.engine.snapshot import PlannedRound
+from fairlane.model.codec import canonical
 from fairlane.model.errors import NotFound
 from fairlane.model.instant import show_instant
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import PolicyText
-from fairlane.model.record import canonical
 from fairlane.policy.policy import Policy
 from fairlane.store.base import Decision, Reading, Writing
 

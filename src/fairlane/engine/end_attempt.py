@@ -11,7 +11,7 @@ from fairlane.lifecycle import backoff
 from fairlane.model.errors import NotFound, Refused
 from fairlane.model.event import Happening
 from fairlane.model.instant import Instant, Micros
-from fairlane.model.project import Pause, Pool
+from fairlane.model.project import Pause, Pool, counted
 from fairlane.model.record import changed, dataclass
 from fairlane.model.task import Attempt, Lease, Outcome, Status, Task
 
@@ -136,7 +136,7 @@ def _tell_pool(
             pool,
             attempt.leased_at,
             outcome,
-            used=sum(attempt.tokens),
+            used=counted(attempt.tokens, changes.policy.usage.count),
             ran=changes.now - attempt.leased_at,
         )
     if after != pool:

@@ -20,14 +20,13 @@ from fairlane.engine import checks, earlier_work
 from fairlane.engine.context import Context, run_path
 from fairlane.engine.earlier_work import Earlier
 from fairlane.intake import templates
-from fairlane.intake.fields import SETUP
 from fairlane.model.documents.parts import CheckDocument
 from fairlane.model.documents.tasks import LeaseDocument, LocalLeaseDocument, StartDocument
 from fairlane.model.errors import FairlaneError
 from fairlane.model.instant import SECOND, Micros, show_instant
 from fairlane.model.project import Project
 from fairlane.model.record import dataclass
-from fairlane.model.task import Attempt, Task, agent_of
+from fairlane.model.task import SETUP, Attempt, Task, agent_of
 from fairlane.policy.policy import Policy
 from fairlane.settings import Settings
 from fairlane.store.base import Reading

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +28,7 @@ from fairlane.model.event import Happening
 from fairlane.model.instant import SECOND, Instant
 from fairlane.model.plan import Pick, Plan
 from fairlane.model.project import Project
-from fairlane.model.record import changed
+from fairlane.model.record import changed, dataclass, replace
 from fairlane.model.snapshot import Snapshot, WaitCount, Waiting, waits_of
 from fairlane.model.task import Attempt, Entry, LaneKey, Lease, Status, Task, lane_of
 from fairlane.planner import lanes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TypedDict
 
 from fairlane.engine.context import Context, Facts, follows_policy, slot_limit
@@ -24,7 +23,7 @@ from fairlane.model.project import (
     WorkerRow,
     counted,
 )
-from fairlane.model.record import changed, dataclass
+from fairlane.model.record import changed, dataclass, replace
 from fairlane.model.snapshot import InFlight, Snapshot, StaleWorkspace, WaitCount
 from fairlane.model.task import Attempt, Lane, LaneKey, Task
 from fairlane.planner import lanes as planner
@@ -55,8 +54,8 @@ class Asker:
         row = reading.table(WorkerRow).get(self.worker)
         if self.executor != "none":
             return row
-        row = row or WorkerRow(self.worker, host_name())
-        return changed(row, labels=self.labels or row.labels, seen_at=now)
+        row = row or WorkerRow(self.worker)
+        return changed(row, host=host_name(), labels=self.labels or row.labels, seen_at=now)
 
 
 class LastCycle(TypedDict):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
 
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import ended_error, unknown_lease
@@ -12,7 +11,7 @@ from fairlane.engine.usage import Books, close_books
 from fairlane.model.errors import FairlaneError
 from fairlane.model.event import Happening
 from fairlane.model.instant import Instant
-from fairlane.model.record import changed, dataclass
+from fairlane.model.record import changed, dataclass, field
 from fairlane.model.task import Attempt, Status, Task
 from fairlane.store.base import Writing
 

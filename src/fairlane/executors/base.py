@@ -7,12 +7,11 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
 from fairlane.model.amounts import LINE_MAX
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field
 
 #: What an attempt prints.
 STREAMS = ("stdout", "stderr")
@@ -205,7 +204,7 @@ BUILT_IN = (
     r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     r"(?i:bearer) [A-Za-z0-9._~+/-]{16,}=*",
 )
-_SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")
+_HIDDEN_NAME = r"(?i)key|token|secret|passw|credential|auth"
 #: A value that is shorter says too little to be looked for.
 _VALUE_MIN = 6
 
@@ -215,6 +214,6 @@ def patterns(own: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
     values = [
         re.escape(value)
         for name, value in sorted(env.items())
-        if _SECRET_NAME.search(name) and len(value) >= _VALUE_MIN
+        if re.search(_HIDDEN_NAME, name) and len(value) >= _VALUE_MIN
     ]
     return (*values, *own, *BUILT_IN)

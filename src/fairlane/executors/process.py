@@ -7,16 +7,13 @@ import json
 import os
 import select
 import signal
-import subprocess
-import sys
-import threading
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from io import FileIO
 from pathlib import Path
 from types import NoneType
 
 from fairlane.careful_files import is_own
-from fairlane.executors import base, runner
+from fairlane.executors import base, runner, starting
 from fairlane.executors.base import STREAMS, Ended, Exit, Gone, Handle, Orders, Running, State
 from fairlane.executors.runfiles import (
     Damaged,
@@ -28,9 +25,8 @@ from fairlane.executors.runfiles import (
     size,
 )
 from fairlane.executors.runner import cgroup
+from fairlane.executors.starting import CALL, Process, WarmProcess
 
-#: The end of every runner's command line.
-CALL = "import runner; sys.exit(runner.main())"
 #: A runner that has written how its agent ended needs less to end itself.
 _END_SECONDS = 0.3
 #: Numbers of processes are smaller on every kernel.
@@ -42,9 +38,6 @@ _EXIT_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("errno", "dropped", "started_at", "ended_at"), (int,)),
     **dict.fromkeys(("final", "environment", "cut"), (bool,)),
 }
-
-#: A process: its number, and what tells it from a later one of the same number.
-Process = tuple[int, str]
 
 
 def is_alive(process: Process) -> bool:
@@ -139,43 +132,26 @@ def _of_process(pid: int, what: str) -> bytes:
         return b""
 
 
-_FOLDER = str(Path(runner.__file__).parents[1])
-#: The command line of a runner: imported, not run as a script, so that it is compiled once.
-RUN = (sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({_FOLDER!r}); {CALL}")
-#: A runner that waits for its orders, and what tells it from a later process of its number.
-Runner = tuple[subprocess.Popen[bytes], str]
-#: Runners that this process started, until they are reaped.
-_children: set[int] = set()
-
-
 class ProcessExecutor:
     """The default: agents are processes of this machine."""
 
     def __init__(self) -> None:
-        self._spare: Runner | None = None
-        self._turn = threading.Lock()
+        self._warm = WarmProcess()
 
     def launch(self, orders: Orders) -> Handle:
         """Give a runner its orders, through a pipe."""
-        _reap()
-        with self._turn:
-            spare, self._spare = self._spare, None
-        if spare is None or spare[0].poll() is not None:
-            spare = _new_runner()
-        process, started = spare
-        assert process.stdin is not None
-        with contextlib.suppress(BrokenPipeError), process.stdin:
-            process.stdin.write(orders_text(orders))
-        process.returncode = 0  # `_reap` reaps it, not this object
-        _children.add(process.pid)
-        return _handle(orders.folder, (process.pid, started))
+        starting.reap()
+        waiting = self._warm.fork() or starting.fresh()
+        with contextlib.suppress(BrokenPipeError), waiting.orders as pipe:
+            pipe.write(orders_text(orders))
+        return _handle(orders.folder, waiting.process)
 
     def poll(self, handle: Handle) -> State:
         """The result, if the runner has written it; else whether the runner lives."""
         ended = exit_of(handle.run)
         if self._process(handle) is not None and (ended is None or not self._ends(handle, ended)):
             return Running()
-        _reap()
+        starting.reap()
         ended = ended or exit_of(handle.run, dead=True)  # it may have ended meanwhile
         return Gone() if ended is None else Ended(ended)
 
@@ -233,17 +209,13 @@ class ProcessExecutor:
         return size(_log(run, stream))
 
     def warm_up(self) -> None:
-        """Start the next runner early; it ends by itself when this process does."""
-        with self._turn, contextlib.suppress(OSError):  # the next launch says what is missing
-            if self._spare is None:
-                self._spare = _new_runner()
+        """Have a warm process for the next launches; it ends by itself when this process does."""
+        with contextlib.suppress(OSError):  # the next launch says what is missing
+            self._warm.start()
 
     def close(self) -> None:
-        """Send the waiting runner away."""
-        with self._turn:
-            if self._spare is not None:
-                self._spare[0].communicate()
-            self._spare = None
+        """Send the warm process away."""
+        self._warm.close()
 
     def _process(self, handle: Handle) -> Process | None:
         """The runner, if it lives; where the handle does not name it, its run folder does."""
@@ -256,12 +228,14 @@ class ProcessExecutor:
 
 def orders_text(orders: Orders, **more: object) -> bytes:
     """Orders as a runner takes them."""
-    document = asdict(orders) | {
+    document = {field.name: getattr(orders, field.name) for field in fields(orders)} | {
         "env": dict(orders.env) | {runner.MARK: str(orders.folder)},
         "folder": str(orders.folder),
         "cwd": str(orders.cwd),
         "marker": str(orders.folder),
     }
+    if orders.sandbox is not None:
+        document["sandbox"] = asdict(orders.sandbox)
     if orders.after is not None:
         document["after"] = {"argv": orders.after.argv, "unless": str(orders.after.unless)}
     if orders.calls is not None:
@@ -276,31 +250,3 @@ def _handle(run: Path, process: Process) -> Handle:
 def _log(run: Path, stream: str) -> Path:
     assert stream in STREAMS, stream
     return run / f"{stream}.log"
-
-
-def _new_runner() -> Runner:
-    # The mark of an attempt that starts another one would have that swept away with itself.
-    env = {name: value for name, value in os.environ.items() if name != runner.MARK}
-    # Delay a stop until the runner handles it.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    try:
-        process = subprocess.Popen(
-            RUN, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            cwd="/", start_new_session=True, close_fds=True, env=env,
-        )  # fmt: skip
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    try:
-        return process, runner.process_started(process.pid) or ""
-    except OSError:
-        process.communicate()  # it gets no orders, and ends
-        raise
-
-
-def _reap() -> None:
-    """Reap ended runners that are children of this process; leave other children alone."""
-    for pid in tuple(_children):
-        with contextlib.suppress(ChildProcessError):
-            if not os.waitpid(pid, os.WNOHANG)[0]:
-                continue
-        _children.discard(pid)

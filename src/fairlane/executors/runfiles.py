@@ -218,9 +218,9 @@ CHUNK = 1 << 20
 
 def end_of(executor: Executor, run: Path, stream: str, limit: int) -> bytes:
     """The last bytes of a stream; empty where it cannot be read."""
-    offset = max(0, executor.output_size(run, stream) - limit)
+    size = executor.output_size(run, stream)
     try:
-        return executor.output(run, stream, offset, limit)
+        return executor.output(run, stream, max(0, size - limit), limit) if size else b""
     except OSError:
         return b""
 

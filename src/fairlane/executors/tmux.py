@@ -9,7 +9,8 @@ from pathlib import Path
 
 from fairlane.clock import poll
 from fairlane.executors.base import Gone, Handle, Orders
-from fairlane.executors.process import RUN, ProcessExecutor, orders_text
+from fairlane.executors.process import ProcessExecutor, orders_text
+from fairlane.executors.starting import RUN
 from fairlane.model.errors import FairlaneError, Shortage, shortage_in
 
 _SECONDS_MAX = 10.0

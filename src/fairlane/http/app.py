@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from fairlane.http.sessions import Login, Sessions
 from fairlane.http.streams import Streams
 from fairlane.model.errors import TryLater
 from fairlane.model.instant import Instant
+from fairlane.model.record import dataclass
 from fairlane.service.reports import listing
 
 #: Something that must be entered while it is served.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from starlette.types import Scope
@@ -11,6 +10,7 @@ from fairlane.app.shared_queue import SharedQueue
 from fairlane.engine.context import Context
 from fairlane.model.documents.admin import LeaseTokenAnswer
 from fairlane.model.errors import NotFound, Refused
+from fairlane.model.record import dataclass, field
 from fairlane.model.task import Attempt
 from fairlane.service.attempt_rights import not_for_attempts
 from fairlane.service.home.setup import attempt_key, home_token, lease_token

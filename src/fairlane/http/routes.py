@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs
 
@@ -15,6 +14,7 @@ from fairlane.http import identity
 from fairlane.http.messages import Answer, Gone, HttpError, answer, header, read_object, refusal
 from fairlane.http.streams import Streams
 from fairlane.model.errors import Invalid, did_you_mean
+from fairlane.model.record import dataclass
 from fairlane.service.operations.call import from_text
 from fairlane.service.operations.table import OPERATIONS, Operation
 from fairlane.service.page_rights import permit_page
@@ -184,7 +184,7 @@ async def ask_as(
     who: identity.Who = scope["fairlane.who"]
     if who is identity.GUEST:
         permit_page(name, arguments)
-    return await queue.ask(name, arguments, who.lease)
+    return await queue.ask(name, arguments, who.lease, scope.get("client"))
 
 
 async def unless_gone(asked: Coroutine[object, object, _T], receive: Receive) -> _T:

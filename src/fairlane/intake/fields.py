@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import PurePosixPath
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from fairlane.model import values
 from fairlane.model.amounts import TOKENS_MAX
 from fairlane.model.errors import FairlaneError, Invalid
 from fairlane.model.instant import Instant, Micros
-from fairlane.model.record import dataclass, filled, layout
-from fairlane.model.task import Check, Status, Task
+from fairlane.model.record import dataclass, filled, layout, names
+from fairlane.model.task import SETUP, Check, Status, Task
 from fairlane.model.values import once
 
 MERGES = ("keep", "merge", "pr")
@@ -22,56 +21,59 @@ CARRIES = ("needs", "base")
 CONTEXTS = ("needs", "none")
 CHECKS_MAX = 50
 CHECK_NAME_MAX = 64
-#: What a project's `setup` is called where checks are listed.
-SETUP = "setup"
 
 
-class TaskValues(TypedDict, total=False):
-    """Typed values of a task by field: what a caller gave, then what follows from it."""
+if TYPE_CHECKING:
 
-    id: str
-    project: str
-    kind: str
-    title: str
-    prompt: str
-    template: str | None
-    base: str
-    merge: str
-    session: str
-    carry: str
-    context: str
-    checks: tuple[Check, ...]
-    no_checks: bool
-    agent: str
-    command: tuple[str, ...]
-    priority: int
-    parent: str
-    needs: tuple[str, ...]
-    artifacts: tuple[str, ...]
-    group: str
-    parallel: bool
-    locks: tuple[str, ...]
-    workspace: str
-    pool: str | None
-    labels: tuple[str, ...]
-    estimate_tokens: int
-    timeout: Micros
-    max_attempts: int
-    not_before: Instant
-    vars: dict[str, str]
-    env: dict[str, str]
-    meta: dict[str, object]
-    # Fields that only Fairlane sets.
-    seq: int
-    depth: int
-    created_at: Instant
-    ready_since: Instant
-    artifacts_missing: tuple[str, ...]
-    source_hold: str
-    failures: int
-    status: Status
-    parked_at: Instant
-    reason: str
+    class TaskValues(TypedDict, total=False):
+        """Typed values of a task by field: what a caller gave, then what follows from it."""
+
+        id: str
+        project: str
+        kind: str
+        title: str
+        prompt: str
+        template: str | None
+        base: str
+        merge: str
+        session: str
+        carry: str
+        context: str
+        checks: tuple[Check, ...]
+        no_checks: bool
+        agent: str
+        command: tuple[str, ...]
+        priority: int
+        parent: str
+        needs: tuple[str, ...]
+        artifacts: tuple[str, ...]
+        group: str
+        parallel: bool
+        locks: tuple[str, ...]
+        workspace: str
+        pool: str | None
+        labels: tuple[str, ...]
+        estimate_tokens: int
+        timeout: Micros
+        max_attempts: int
+        not_before: Instant
+        vars: dict[str, str]
+        env: dict[str, str]
+        meta: dict[str, object]
+        # Fields that only Fairlane sets.
+        seq: int
+        depth: int
+        created_at: Instant
+        ready_since: Instant
+        artifacts_missing: tuple[str, ...]
+        source_hold: str
+        failures: int
+        status: Status
+        parked_at: Instant
+        reason: str
+
+else:
+    TaskValues = dict  # what each may hold is for type checkers alone
 
 
 def artifact(value: object) -> str:
@@ -206,7 +208,7 @@ READERS: dict[str, values.Reader[object]] = {
     "meta": meta,
 }
 #: Fields that only Fairlane sets.
-_OURS = frozenset(field.name for field in fields(Task)) - frozenset(READERS)
+_OURS = frozenset(names(Task)) - frozenset(READERS)
 
 
 def read(record: Mapping[str, object]) -> TaskValues:

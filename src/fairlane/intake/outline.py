@@ -8,12 +8,12 @@ and needs the others. What it needs is needed by all under it, and they are told
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeVar
 
 from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing
 from fairlane.model.errors import Invalid
+from fairlane.model.record import dataclass, field
 from fairlane.model.values import LIST_MAX, wrong
 from fairlane.model.visible import quoted
 

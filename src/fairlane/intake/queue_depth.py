@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from fairlane.model.instant import Instant
 from fairlane.model.project import WorkerRow
+from fairlane.model.record import dataclass, field
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Status, Task
 from fairlane.planner.order import Order, Rank, Share

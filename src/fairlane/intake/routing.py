@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairlane.intake import templates
 from fairlane.intake.fields import TaskValues
 from fairlane.model.errors import Invalid, NotFound, Refused, did_you_mean
 from fairlane.model.project import Group, Project, ancestry
+from fairlane.model.record import dataclass, field
 from fairlane.model.task import agent_of
 from fairlane.settings import Settings
 

@@ -6,7 +6,6 @@ import gc
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
@@ -16,6 +15,7 @@ from fairlane.intake.kinship import cycle_error, find_cycle, relatives, unknown_
 from fairlane.intake.routing import Router
 from fairlane.model.errors import FairlaneError, Refused, did_you_mean
 from fairlane.model.instant import Instant
+from fairlane.model.record import dataclass, field
 from fairlane.model.snapshot import waits_of
 from fairlane.model.task import Status, Task
 from fairlane.planner import readiness

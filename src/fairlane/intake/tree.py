@@ -6,9 +6,9 @@ import json
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from fairlane.model.errors import Invalid, did_you_mean
+from fairlane.model.record import dataclass
 from fairlane.model.values import check_name, once
 
 #: Deepest nesting of groups.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fairlane.model.instant import DAY, MINUTE, SECOND, Instant, Micros
+from fairlane.model.record import replace
 from fairlane.model.task import Outcome, Status
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from fairlane.lifecycle.backoff import attempts_max, half_open_at, own_wait, wait_after
 from fairlane.lifecycle.transitions import (
@@ -16,7 +16,7 @@ from fairlane.lifecycle.transitions import (
     stop_kind,
 )
 from fairlane.model.event import Event, Happening
-from fairlane.model.record import changed
+from fairlane.model.record import NamedTuple, changed
 from fairlane.model.task import FAILURES, Lease, Outcome, Status, Task
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from fairlane.lifecycle.backoff import gives_up
 from fairlane.model.errors import Refused
 from fairlane.model.event import Event, Happening
 from fairlane.model.instant import show_instant
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, replace
 from fairlane.model.task import FAILURES, Outcome, Status, Task
 
 if TYPE_CHECKING:

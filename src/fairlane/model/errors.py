@@ -29,7 +29,7 @@ ON_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
 #: Codes of errors of the store.
 _OF_THE_STORE = ("corrupt", "read_only", "store")
 #: Messages of programs for the same; git gives no reason for a failed write.
-_SHORTAGE = re.compile(
+_SHORTAGE = (
     r"No space left on device|Disk quota exceeded|Too many open files|Cannot allocate memory"
     r"|Resource temporarily unavailable|(?:unable to|failed to|could ?n.t|could not) write"
 )
@@ -141,4 +141,4 @@ def listed(names: Sequence[str], most: int) -> str:
 
 def shortage_in(text: str) -> str:
     """The line in which a program reports a shortage; empty: none does."""
-    return next((line.strip() for line in text.splitlines() if _SHORTAGE.search(line)), "")
+    return next((line.strip() for line in text.splitlines() if re.search(_SHORTAGE, line)), "")

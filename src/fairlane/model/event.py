@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 
 from fairlane.model.instant import Instant
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field
 
 
 class Happening(StrEnum):

@@ -29,8 +29,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: The calendar: the years 1 to 9999.
 _FIRST, _LAST = -62_135_596_800 * SECOND, 253_402_300_800 * SECOND - 1
 _UNITS = {"ms": 1_000, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
-_PART = re.compile(r"(\d+)(ms|s|m|h|d|w)")
-_DURATION = re.compile(r"(?:\d{1,18}(?:ms|s|m|h|d|w))+")
+_PART = r"(\d+)(ms|s|m|h|d|w)"
+_DURATION = r"(?:\d{1,18}(?:ms|s|m|h|d|w))+"
 
 
 def instant(when: datetime | Instant) -> Instant:
@@ -90,9 +90,9 @@ def show_milliseconds(when: Instant) -> str:
 
 def parse_duration(text: str) -> Micros:
     """A length such as `90s`, `5m`, `1h30m`, `7d`."""
-    if not _DURATION.fullmatch(text):
+    if not re.fullmatch(_DURATION, text):
         raise Invalid(f"not a duration: {text!r:.62}", WRITE_DURATION)
-    length = sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(text))
+    length = sum(int(count) * _UNITS[unit] for count, unit in re.findall(_PART, text))
     if length > DURATION_MAX:
         raise Invalid(f"not a duration: {text!r}", f"Use at most {DURATION_MAX // DAY}d.")
     return length

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fairlane.model.instant import Instant, show_instant
-from fairlane.model.record import dataclass
+from fairlane.model.record import NamedTuple, dataclass, field
 from fairlane.model.task import LaneKey, Status
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from operator import itemgetter
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from fairlane.model.instant import Instant, to_instants
-from fairlane.model.record import dataclass
+from fairlane.model.record import NamedTuple, dataclass
 from fairlane.model.task import Check
 
 #: Clocks count tokens per unit of weight in millionths, so that every quotient is whole.

@@ -1,77 +1,139 @@
-"""Frozen dataclasses that are made quickly, and quick ways to fill and change them.
+"""Dataclasses that are made quickly, and quick ways to fill and change them.
 
 The standard decorator writes and compiles six functions for every class, which a command pays
-before it does anything. Here only `__init__` is written; the rest is shared by all classes. What
-type checkers, `fields`, `replace` and `asdict` see is the same. `fairlane list` takes 125 ms so,
-and 156 ms with the standard decorator (the fastest of 25 runs of each, taken in turns).
+before it does anything; its module alone takes five milliseconds. Here `__init__` is written when
+a class is used often; the rest is shared by all classes. What type checkers, `fields`, `replace`
+and `asdict` see is the same.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json.encoder
-import types
-from collections.abc import Callable, Iterable
-from dataclasses import MISSING, Field, FrozenInstanceError, fields, is_dataclass
-from enum import Enum
-from fractions import Fraction
+from collections import namedtuple
 from functools import cache, partial
 from operator import attrgetter
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    NamedTuple,
-    NoReturn,
-    Protocol,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
+    import dataclasses
+    from collections.abc import Callable, Iterable
+    from dataclasses import dataclass, field, replace
+    from typing import NamedTuple
 else:
 
+    class _NamedTuples(type):
+        """Makes named tuples; the standard one also compiles the type of every field."""
+
+        def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
+            if not bases:
+                return super().__new__(cls, name, bases, body)
+            kinds = body["__annotations__"]
+            defaults = [body[each] for each in kinds if each in body]
+            made = namedtuple(name, kinds, defaults=defaults, module=body["__module__"])
+            for key, value in body.items():
+                if key not in kinds:
+                    setattr(made, key, value)
+            return made
+
+    class NamedTuple(metaclass=_NamedTuples):
+        """As the standard one."""
+
     def dataclass(*, frozen: bool = False, slots: bool = False) -> Callable[[type], type]:
-        """As the standard one; frozen classes with slots are made here."""
-        if frozen and slots:
-            return _record
-        return dataclasses.dataclass(frozen=frozen, slots=slots)
+        """As the standard one; classes with slots are made here."""
+        if slots:
+            return partial(_record, frozen=frozen)
+        import dataclasses
+
+        return dataclasses.dataclass(frozen=frozen)
+
+    def field(**settings: Any) -> Any:
+        """As the standard one, for the classes that are made here."""
+        return _Field(**settings)
+
+    def replace(value: Any, /, **changes: object) -> Any:
+        """As the standard one: made anew, so that it is checked again."""
+        for name, part in fields_of(type(value)).items():
+            if part.init:
+                changes.setdefault(name, getattr(value, name))
+            elif name in changes:
+                raise ValueError(f"{name} is set by the class itself, and cannot be replaced")
+        return type(value)(**changes)
 
 
-__all__ = ["changed", "dataclass", "filled", "layout"]
+__all__ = ["NamedTuple", "changed", "dataclass", "field", "filled", "layout", "names", "replace"]
 
 T = TypeVar("T")
-#: What `fields` tells a field from other annotations by.
-_SORT = vars(dataclasses)["_FIELD"]
+#: No default.
+_NONE: Any = object()
+#: So many values are filled field by field before `__init__` is written.
+_FEW = 2
+
+
+class _Field:
+    """What a class says of one of its fields."""
+
+    __slots__ = ("compare", "default", "default_factory", "init", "kw_only", "repr")
+
+    def __init__(
+        self,
+        *,
+        default: Any = _NONE,
+        default_factory: Any = _NONE,
+        init: bool = True,
+        repr: bool = True,
+        compare: bool = True,
+        kw_only: bool = False,
+    ) -> None:
+        self.default, self.default_factory = default, default_factory
+        self.init, self.repr, self.compare, self.kw_only = init, repr, compare, kw_only
+
+    @property
+    def is_made(self) -> bool:
+        """Whether each value gets a default of its own."""
+        return self.default_factory is not _NONE
+
+    def standard(self, name: str, kind: object) -> dataclasses.Field[Any]:
+        """The same as the standard module has it."""
+        import dataclasses
+
+        how: dict[str, Any] = {"init": self.init, "repr": self.repr, "compare": self.compare}
+        if self.is_made:
+            how["default_factory"] = self.default_factory
+        elif self.default is not _NONE:
+            how["default"] = self.default
+        field: dataclasses.Field[Any] = dataclasses.field(**how)
+        sort = vars(dataclasses)["_FIELD"]  # what tells a field from other annotations
+        for attribute, value in (("name", name), ("type", kind), ("_field_type", sort)):
+            setattr(field, attribute, value)
+        field.kw_only = self.kw_only
+        return field
 
 
 class _Record(Protocol):
     """What the functions below use of a record."""
 
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    _fields_here: ClassVar[dict[str, _Field]]
     __slots__: tuple[str, ...]
 
     @staticmethod
     def _compared(value: object) -> tuple[object, ...]: ...
 
 
-def _record(cls: type) -> type:
-    """The class with slots, `__init__`, and what all such classes have."""
+def _record(cls: type, frozen: bool) -> type:
+    """The class with slots, and what all such classes have."""
     body = {name: value for name, value in vars(cls).items() if name not in _NOT_COPIED}
-    kinds = body.get("__annotations__", {})
-    by_name = {name: _field(name, kind, body) for name, kind in kinds.items()}
-    listed = tuple(by_name.values())
-    compared = tuple(field.name for field in listed if field.compare)
-    body |= {name: value for name, value in _SHARED.items() if name not in body}
+    own = {name: _field_in(name, body) for name in body.get("__annotations__", {})}
+    by_name = _gathered(cls, "_fields_here") | own
+    compared = tuple(name for name, part in by_name.items() if part.compare)
+    shared = _SHARED if frozen else _SHARED_LOOSE
+    body |= {name: value for name, value in shared.items() if name not in body}
     body |= {
-        "__slots__": tuple(by_name),
-        "__match_args__": tuple(field.name for field in listed if field.init),
-        "__dataclass_fields__": by_name,
-        "__init__": _init(cls, listed),
+        "__slots__": tuple(own),
+        "__match_args__": tuple(
+            name for name, part in by_name.items() if part.init and not part.kw_only
+        ),
+        "__dataclass_fields__": _StandardFields(),
+        "__init__": _LateInit(),
+        "_fields_here": by_name,
         "_compared": staticmethod(_reader(compared)),
     }
     made = type(cls)(cls.__name__, cls.__bases__, body)
@@ -79,37 +141,112 @@ def _record(cls: type) -> type:
     return made
 
 
-def _field(name: str, kind: object, body: dict[str, Any]) -> Field[Any]:
-    """A field as the standard module has it; its default leaves the body."""
-    default = body.pop(name, MISSING)
-    field: Field[Any]
-    field = default if isinstance(default, Field) else dataclasses.field(default=default)
+def _gathered(cls: type, table: str) -> dict[str, Any]:
+    """A table of a class with those of the classes below it."""
+    rows = (vars(each).get(table, {}).items() for each in reversed(cls.__mro__))
+    return {name: value for row in rows for name, value in row}
+
+
+def _field_in(name: str, body: dict[str, Any]) -> _Field:
+    """A field; its default leaves the body."""
+    said = body.pop(name, _NONE)
+    if hasattr(said, "default_factory") and not isinstance(said, _Field):
+        raise TypeError(
+            f"{name}: a field of the standard module; take it from fairlane.model.record"
+        )
+    field = said if isinstance(said, _Field) else _Field(default=said)
     if field.default.__class__.__hash__ is None:
-        raise ValueError(f"mutable default {default!r} of {name}: give a default_factory")
-    for attribute, value in (("name", name), ("type", kind), ("_field_type", _SORT)):
-        setattr(field, attribute, value)
-    field.kw_only = False
+        raise ValueError(f"mutable default {said!r} of {name}: give a default_factory")
     return field
 
 
-def _init(cls: type, listed: tuple[Field[Any], ...]) -> Callable[..., None]:
+def fields_of(kind: Any) -> dict[str, _Field]:
+    """The fields of a class that was made here."""
+    found: dict[str, _Field] = kind._fields_here
+    return found
+
+
+def names(kind: type) -> tuple[str, ...]:
+    """The names of a class's fields, in order."""
+    return tuple(fields_of(kind))
+
+
+class _StandardFields:
+    """What the functions of the standard module read, made when one of them asks first."""
+
+    def __get__(self, value: object, kind: Any) -> dict[str, dataclasses.Field[Any]]:
+        kinds = _gathered(kind, "__annotations__")
+        made = {name: part.standard(name, kinds[name]) for name, part in fields_of(kind).items()}
+        kind.__dataclass_fields__ = made
+        return made
+
+
+class _LateInit:
+    """`__init__`, which is written when a class is used often: most have one value in a command."""
+
+    def __init__(self) -> None:
+        self._values = 0  # how many were made without it
+
+    def __get__(self, value: object, kind: type) -> Callable[..., None]:
+        if value is not None and self._values < _FEW:
+            self._values += 1
+            return partial(_fill, self, value)
+        written: Callable[..., None] = self.written(kind)
+        return written if value is None else partial(written, value)
+
+    def written(self, kind: Any) -> Any:
+        """The function, which takes this one's place."""
+        owner: Any
+        for owner in kind.__mro__:
+            if vars(owner).get("__init__") is self:  # no other thread was quicker
+                owner.__init__ = _init(owner)
+        return kind.__init__
+
+
+def _fill(late: _LateInit, self: Any, /, *given: object, **named: object) -> None:
+    """Does what `__init__` does; what is wrong with a call, that says."""
+    values = dict(zip(self.__match_args__, given, strict=False))
+    if len(values) < len(given) or values.keys() & named.keys():
+        late.written(type(self))(self, *given, **named)
+    values |= named
+    for name, part in fields_of(self).items():
+        if part.init and name in values:
+            value = values.pop(name)
+        elif part.is_made or part.default is not _NONE:
+            value = part.default_factory() if part.is_made else part.default
+        elif part.init:
+            late.written(type(self))(self, *given, **named)
+        else:
+            continue  # set after the rest, by the class itself
+        object.__setattr__(self, name, value)
+    if values:
+        late.written(type(self))(self, *given, **named)
+    if hasattr(self, "__post_init__"):
+        self.__post_init__()
+
+
+def _init(cls: Any) -> Callable[..., None]:
     """The one function that is written for every class."""
-    space: dict[str, Any] = {"put": object.__setattr__, "MISSING": MISSING}
-    takes, lines = ["self"], []
-    for field in listed:
-        name, default = field.name, f"default_{field.name}"
-        made = field.default_factory is not MISSING
-        if made or field.default is not MISSING:
-            space[default] = field.default_factory if made else field.default
+    space: dict[str, Any] = {"put": object.__setattr__, "NONE": _NONE}
+    frozen = cls.__setattr__ is not object.__setattr__
+    takes, named, lines = ["self"], ["*"], []
+    for name, part in fields_of(cls).items():
+        default, made = f"default_{name}", part.is_made
+        if made or part.default is not _NONE:
+            space[default] = part.default_factory if made else part.default
         value = f"{default}()" if made else default
-        if field.init:
-            takes.append(f"{name}={'MISSING' if made else default}" if default in space else name)
-            value = f"{value} if {name} is MISSING else {name}" if made else name
+        if part.init:
+            taken = f"{name}={'NONE' if made else default}" if default in space else name
+            (named if part.kw_only else takes).append(taken)
+            value = f"{value} if {name} is NONE else {name}" if made else name
         elif default not in space:
             continue  # set after the rest, by the class itself
-        lines.append(f"    put(self, '{name}', {value})")
+        lines.append(
+            f"    put(self, '{name}', {value})" if frozen else f"    self.{name} = {value}"
+        )
     if hasattr(cls, "__post_init__"):
         lines.append("    self.__post_init__()")
+    takes += named if len(named) > 1 else []
     exec(f"def __init__({', '.join(takes)}):\n" + "\n".join(lines or ["    pass"]), space)
     init: Callable[..., None] = space["__init__"]
     init.__qualname__ = f"{cls.__qualname__}.__init__"
@@ -124,7 +261,7 @@ def _reader(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
 
 
 def _repr(self: _Record) -> str:
-    shown = (field.name for field in dataclasses.fields(self) if field.repr)
+    shown = (name for name, part in fields_of(self).items() if part.repr)
     values = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
     return f"{type(self).__qualname__}({values})"
 
@@ -140,20 +277,25 @@ def _hash(self: _Record) -> int:
 
 
 def _no_change(self: _Record, name: str, value: object = None) -> NoReturn:
+    from dataclasses import FrozenInstanceError
+
     raise FrozenInstanceError(f"cannot change field {name!r}")
 
 
 def _get_state(self: _Record) -> list[object]:
-    return [getattr(self, name, MISSING) for name in self.__slots__]
+    return [getattr(self, name, _UNSET) for name in fields_of(self)]
 
 
 def _set_state(self: _Record, state: list[object]) -> None:
-    for name, value in zip(self.__slots__, state, strict=True):
-        if value is not MISSING:
+    for name, value in zip(fields_of(self), state, strict=True):
+        if value != _UNSET:
             object.__setattr__(self, name, value)
 
 
+#: In the state of a value: this field is not set.
+_UNSET = ("fairlane", "unset")
 _NOT_COPIED = ("__dict__", "__weakref__")
+_SHARED_LOOSE = {"__repr__": _repr, "__eq__": _eq, "__hash__": None}
 _SHARED = {
     "__repr__": _repr,
     "__eq__": _eq,
@@ -175,14 +317,10 @@ class Layout(NamedTuple):
 
 
 def _layout(kind: type[_Record]) -> Layout:
-    listed = dataclasses.fields(kind)
-    names = [field.name for field in listed]
-    blank = [
-        field.default_factory() if field.default_factory is not MISSING else field.default
-        for field in listed
-    ]
-    places = {name: place for place, name in enumerate(names)}
-    return Layout(places, blank, *_quick(kind, names))
+    by_name = fields_of(kind)
+    blank = [part.default_factory() if part.is_made else part.default for part in by_name.values()]
+    places = {name: place for place, name in enumerate(by_name)}
+    return Layout(places, blank, *_quick(kind, list(by_name)))
 
 
 #: How values of a class are laid out.
@@ -224,117 +362,3 @@ def changed(value: T, /, **changes: object) -> T:
         row[places[name]] = part
     after: T = make(row)
     return after
-
-
-def encode(value: object) -> object:
-    """A value as JSON has it; fields that have their default are left out."""
-    return _encoder(type(value))(value)
-
-
-def decode(kind: type[T], document: object) -> T:
-    """The value of a type that `encode` wrote."""
-    value: T = _decode(kind, document)
-    return value
-
-
-def _decode(kind: object, document: Any) -> Any:
-    origin = get_origin(kind)
-    if origin is Union or origin is types.UnionType:
-        if document is None:
-            return None
-        return _decode(next(arm for arm in get_args(kind) if arm is not type(None)), document)
-    if origin is tuple:
-        return _tuple(get_args(kind), document)
-    if origin is not None and issubclass(origin, dict):
-        value_kind = get_args(kind)[1]
-        return {key: _decode(value_kind, value) for key, value in document.items()}
-    if isinstance(kind, type):
-        if is_dataclass(kind):
-            hints = _hints(kind)
-            return kind(**{name: _decode(hints[name], value) for name, value in document.items()})
-        if hasattr(kind, "_fields"):
-            parts = zip(_hints(kind).values(), document, strict=True)
-            return kind(*(_decode(part_kind, part) for part_kind, part in parts))
-        if issubclass(kind, Enum | Fraction):
-            return kind(document)
-    return document
-
-
-def canonical(document: object) -> bytes:
-    """One way to write a document: sorted keys, no spaces, UTF-8."""
-    return _write(document).encode("utf-8", "surrogatepass")
-
-
-def digest(data: bytes) -> str:
-    """SHA-256 as text: one name for the same bytes."""
-    from hashlib import sha256  # not every command needs it
-
-    return sha256(data).hexdigest()
-
-
-def writer(sort_keys: bool = False) -> Callable[[object], str]:
-    """JSON without spaces, by an encoder that is made once and not for every call."""
-    plain = json.JSONEncoder(
-        sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=False, check_circular=False
-    )
-    make = getattr(json.encoder, "c_make_encoder", None)
-    text = getattr(json.encoder, "encode_basestring", None)
-    if make is None or text is None:
-        return plain.encode
-    quick = make(None, plain.default, text, None, ":", ",", sort_keys, False, True)
-    return lambda document: "".join(quick(document, 0))
-
-
-_write = writer(sort_keys=True)
-
-
-def _find_encoder(kind: type) -> Callable[[Any], object]:
-    if issubclass(kind, Enum):
-        return attrgetter("value")
-    if issubclass(kind, Fraction):
-        return str
-    if is_dataclass(kind):
-        return partial(_fields, _defaults(kind))
-    if issubclass(kind, dict):
-        return lambda value: {str(key): encode(part) for key, part in value.items()}
-    if issubclass(kind, tuple | list) and not _is_plain(kind):
-        return lambda value: [_encoder(type(part))(part) for part in value]
-    return lambda value: value
-
-
-#: How values of one type are written; found once, because snapshots hold thousands.
-_encoder: Callable[[type], Callable[[Any], object]] = cache(_find_encoder)
-#: The types of a class's fields.
-_hints: Callable[[object], dict[str, object]] = cache(get_type_hints)
-
-
-def _fields(defaults: tuple[tuple[str, object], ...], value: object) -> dict[str, object]:
-    return {
-        name: _encoder(type(part))(part)
-        for name, default in defaults
-        if (part := getattr(value, name)) != default
-    }
-
-
-def _is_plain(kind: object) -> bool:
-    """Whether JSON has everything that a type may hold: such a tuple is written as it is."""
-    if kind in (str, int, float, bool, type(None), Ellipsis):
-        return True
-    parts = _hints(kind).values() if hasattr(kind, "_fields") else get_args(kind)
-    return bool(parts) and all(_is_plain(part) for part in parts)
-
-
-def _tuple(kinds: tuple[object, ...], document: list[object]) -> tuple[object, ...]:
-    if len(kinds) == 2 and kinds[1] is Ellipsis:
-        return tuple(_decode(kinds[0], part) for part in document)
-    return tuple(_decode(kind, part) for kind, part in zip(kinds, document, strict=True))
-
-
-def _defaults(kind: Any) -> tuple[tuple[str, object], ...]:
-    """Field names with their defaults; a mapping or tuple made anew counts as empty."""
-    return tuple(
-        (field.name, field.default if factory is MISSING else factory())
-        for field in fields(kind)
-        if field.init
-        for factory in (field.default_factory,)
-    )

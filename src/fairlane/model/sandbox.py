@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
 
 from fairlane.model.instant import Micros
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field, replace
 from fairlane.model.values import (
     Reader,
     choice,
@@ -21,7 +20,7 @@ from fairlane.model.values import (
     wrong,
 )
 
-_SIZE = re.compile(r"([1-9]\d{0,14}) ?([KMGT])(?:i?B)?")
+_SIZE = r"([1-9]\d{0,14}) ?([KMGT])(?:i?B)?"
 SANDBOXES = ("none", "bwrap", "landlock")
 
 
@@ -54,7 +53,7 @@ SILENT = SandboxSettings()
 
 def _size(value: object) -> int:
     """Bytes, or a text such as 512M or 4GiB."""
-    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    match = re.fullmatch(_SIZE, value) if isinstance(value, str) else None
     if match:
         return int(match[1]) << 10 * ("KMGT".index(match[2]) + 1)
     if isinstance(value, str):

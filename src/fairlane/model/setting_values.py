@@ -8,7 +8,7 @@ from fairlane.model.errors import Invalid
 from fairlane.model.instant import Micros
 from fairlane.model.values import duration, entries, line, lines, wrong
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*\*?"
 
 
 def patterns(value: object) -> tuple[str, ...]:
@@ -25,7 +25,7 @@ def patterns(value: object) -> tuple[str, ...]:
 def variable(value: object) -> str:
     """The name of a variable, or the beginning of names and a `*`."""
     name = line(value)
-    if not _VARIABLE.fullmatch(name):
+    if not re.fullmatch(_VARIABLE, name):
         raise wrong("the name of a variable", value, 'Write ["NAME"], or ["NAME_*"] for many.')
     return name
 

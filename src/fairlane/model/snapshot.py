@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, replace
 
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import Instant
 from fairlane.model.project import Group, History, Pause, Pool, Project, Usage, Worker
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field, replace
 from fairlane.model.task import Entry, Lane, LaneKey, Lease, Status, Task, lane_of
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fairlane.model.instant import Instant, Micros, show_duration, to_instants
-from fairlane.model.record import changed, dataclass
+from fairlane.model.record import NamedTuple, changed, dataclass, field
 
 if TYPE_CHECKING:
     from fairlane.model.documents.parts import CheckDocument
@@ -126,6 +125,8 @@ class Outcome(StrEnum):
     CANCELED = "canceled"
 
 
+#: What a project's `setup` is called where checks are listed.
+SETUP = "setup"
 #: The outcomes that use up an attempt.
 FAILURES = frozenset({Outcome.FAILED, Outcome.LAUNCH_FAILED, Outcome.LOST})
 

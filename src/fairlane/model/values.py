@@ -45,8 +45,8 @@ LIST_MAX = 1_000
 SHOWN_MAX = 60
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_DIGITS = re.compile(r"-?[0-9][0-9_]{0,39}")
-_DOLLARS = re.compile(r"\d{1,12}(\.\d+)?", re.ASCII)
+_DIGITS = r"-?[0-9][0-9_]{0,39}"
+_DOLLARS = r"[0-9]{1,12}(\.[0-9]+)?"
 
 
 def shown(value: object) -> str:
@@ -175,7 +175,7 @@ def whole(least: int, most: int = COUNT_MAX) -> Reader[int]:
 
 def digits(value: str) -> int | str:
     """Text as the whole number that it writes (`1000`, `1_000`, `-5`), else unchanged."""
-    return int(value) if _DIGITS.fullmatch(value) else value
+    return int(value) if re.fullmatch(_DIGITS, value) else value
 
 
 def exact(value: object) -> Fraction:
@@ -214,7 +214,9 @@ def dollars(most: int) -> Reader[int]:
 
     def read(value: object) -> int:
         hint = f"Write dollars as 12.50, exact to a millionth, from 0 to {most}."
-        number = Decimal(value) if isinstance(value, str) and _DOLLARS.fullmatch(value) else value
+        number = (
+            Decimal(value) if isinstance(value, str) and re.fullmatch(_DOLLARS, value) else value
+        )
         try:
             micros = exact(number) * 10**6
         except Invalid:

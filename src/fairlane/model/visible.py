@@ -14,15 +14,15 @@ _SHAPELESS = (
 #: Joiners and emoji selectors belong to words and emoji, but only right after a letter of those.
 _JOINERS = "\u200c\u200d\ufe0e\ufe0f"
 _STRAY = f"(?<![^\x00-\xa0{_SHAPELESS}{_JOINERS}])(?<!\ufe0f(?=\u200d))[{_JOINERS}]"
-_IN_JSON = re.compile(f"[{_SHAPELESS}]|{_STRAY}")
-_IN_LINE = re.compile(f"[\x00-\x1f{_SHAPELESS}]|{_STRAY}")
-_IN_TEXT = re.compile(f"[\x00-\x08\x0b-\x1f{_SHAPELESS}]|{_STRAY}")
+_IN_JSON = f"[{_SHAPELESS}]|{_STRAY}"
+_IN_LINE = f"[\x00-\x1f{_SHAPELESS}]|{_STRAY}"
+_IN_TEXT = f"[\x00-\x08\x0b-\x1f{_SHAPELESS}]|{_STRAY}"
 
 
 def visible(text: object, lines: bool = False) -> str:
     """Text with what is invisible escaped: `\\x1b`, `\\u200b`; `lines`: keep tabs and new lines."""
     pattern = _IN_TEXT if lines else _IN_LINE
-    return pattern.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
+    return re.sub(pattern, lambda match: match[0].encode("unicode_escape").decode(), str(text))
 
 
 def last_lines(text: str, most: int = 2048) -> str:
@@ -39,7 +39,7 @@ def quoted(text: str) -> str:
 
 def visible_json(text: str) -> str:
     """JSON that means the same, with what is invisible in its strings escaped."""
-    return _IN_JSON.sub(lambda match: _escaped(match[0]), text)
+    return text if text.isascii() else re.sub(_IN_JSON, lambda match: _escaped(match[0]), text)
 
 
 def _escaped(letter: str) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote
 
 from fairlane.app.shared_queue import SharedQueue
 from fairlane.model.documents.tasks import AddedAnswer, CheckedAnswer
 from fairlane.model.errors import Invalid, Refused, TryLater
+from fairlane.model.record import dataclass
 from fairlane.model.values import COUNT_MAX, digits, whole
 
 _SCOPE = re.compile(r"[a-z]+(:[A-Za-z0-9._*-]+)?")

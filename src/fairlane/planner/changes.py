@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fairlane.lifecycle.backoff import prove
 from fairlane.model.instant import Instant, show_instant
 from fairlane.model.plan import Hold
 from fairlane.model.project import Budget, Pool
-from fairlane.model.record import dataclass
+from fairlane.model.record import NamedTuple, dataclass, replace
 from fairlane.model.snapshot import Snapshot, Waiting
-from fairlane.model.task import Lane, Outcome, Status
+from fairlane.model.task import Lane, LaneKey, Outcome, Status
 from fairlane.planner.gates.budget import reserved_in
 from fairlane.planner.gates.paused import scope_words
 from fairlane.planner.lanes import WindowUsedUp
@@ -74,10 +73,10 @@ def wait_until(time: Instant) -> Change:
     return Change(f"it is {shown}", {"at": shown}, lambda world: (world[0], world[1], time))
 
 
-def end(task: str) -> Change:
-    """A task ends, done."""
+def end(task: str, lane: LaneKey | None) -> Change:
+    """A task ends, done; `lane`: where it is ready."""
     return Change(
-        f"{task} is done", {"end": task}, lambda world: (_without(world[0], task), *world[1:])
+        f"{task} is done", {"end": task}, lambda world: (_without(world[0], task, lane), *world[1:])
     )
 
 
@@ -121,7 +120,9 @@ def raise_budget(policy: Policy, budget: Budget, value: int) -> Change:
     return _set(f"the budget of {budget.scope} is raised to {shown}", "budget", rows)
 
 
-def of_time_and_tasks(subject: Waiting, holds: list[Hold], now: Instant) -> Iterator[Change]:
+def of_time_and_tasks(
+    subject: Waiting, holds: list[Hold], now: Instant, lane_of: Mapping[str, LaneKey]
+) -> Iterator[Change]:
     """Time, tasks that end, files that appear, pauses that are lifted: as the holds name them."""
     for time in sorted({hold.until for hold in holds if hold.until is not None}):
         if time > now:
@@ -129,7 +130,7 @@ def of_time_and_tasks(subject: Waiting, holds: list[Hold], now: Instant) -> Iter
     holders = dict.fromkeys(task for hold in holds for task in hold.holders)
     for task in list(holders)[:ENDS_MAX]:
         if task != subject.entry.task:
-            yield end(task)
+            yield end(task, lane_of.get(task))
     if subject.artifacts:
         yield appear(subject.artifacts)
     if subject.paused:
@@ -169,25 +170,27 @@ def _set(sentence: str, key: str, value: object) -> Change:
     )
 
 
-def _without(snapshot: Snapshot, task: str) -> Snapshot:
-    lanes = [_lane_without(lane, task) for lane in snapshot.lanes]
-    waiting = [
-        replace(
-            row,
-            needs=tuple(pair for pair in row.needs if pair[0] != task),
-            parent=None if row.parent and row.parent[0] == task else row.parent,
-        )
-        for row in snapshot.waiting
-        if row.entry.task != task
-    ]
+def _without(snapshot: Snapshot, task: str, lane: LaneKey | None) -> Snapshot:
+    lanes = snapshot.lanes
+    if lane is not None:
+        lanes = tuple(_lane_without(each, task) if each.key == lane else each for each in lanes)
+    waiting = (_waiting_without(row, task) for row in snapshot.waiting if row.entry.task != task)
     return replace(
         snapshot,
-        lanes=tuple(lane for lane in lanes if lane.count),
+        lanes=tuple(each for each in lanes if each.count),
         waiting=tuple(waiting),
         in_flight=tuple(row for row in snapshot.in_flight if row.task != task),
         pools=_proved(snapshot, task),
         ended=snapshot.ended | {task: Status.DONE},
     )
+
+
+def _waiting_without(row: Waiting, task: str) -> Waiting:
+    is_child = row.parent is not None and row.parent[0] == task
+    if not is_child and all(pair[0] != task for pair in row.needs):
+        return row
+    needs = tuple(pair for pair in row.needs if pair[0] != task)
+    return replace(row, needs=needs, parent=None if is_child else row.parent)
 
 
 def _with_files(snapshot: Snapshot, artifacts: tuple[str, ...]) -> Snapshot:
@@ -199,8 +202,6 @@ def _with_files(snapshot: Snapshot, artifacts: tuple[str, ...]) -> Snapshot:
 
 
 def _lane_without(lane: Lane, task: str) -> Lane:
-    if all(entry.task != task for entry in (*lane.by_ready, *lane.by_created)):
-        return lane
     by_ready = tuple(entry for entry in lane.by_ready if entry.task != task)
     by_created = tuple(entry for entry in lane.by_created if entry.task != task)
     if lane.count > 1 and not (by_ready and by_created):

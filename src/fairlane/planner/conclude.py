@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
+from fairlane.model.codec import canonical, digest, encode
 from fairlane.model.instant import Instant
 from fairlane.model.plan import Held, Hold, Pick, Plan, Reason
-from fairlane.model.record import canonical, changed, digest, encode
+from fairlane.model.record import changed
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Lane
 from fairlane.planner.round import Round

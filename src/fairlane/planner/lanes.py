@@ -35,14 +35,16 @@ class LaneCursor:
 
     __slots__ = ("count", "entries", "head", "key", "rank", "rules", "taken")
 
-    def __init__(self, lane: Lane, age_from: str, rules: Rules, order: Order) -> None:
+    def __init__(
+        self, lane: Lane, age_from: str, rules: Rules, order: Order, rank: Rank | None = None
+    ) -> None:
         self.key = lane.key
         self.rules = rules.of_lane(lane.key, lane.shape)
         self.entries = lane.in_order(age_from)
         self.count = lane.count
         self.taken = 0
         self.head = self.entries[0]
-        self.rank: Rank = order.rank(lane.key, self.head)
+        self.rank: Rank = order.rank(lane.key, self.head) if rank is None else rank
 
     def advance(self, order: Order) -> bool:
         """Its head was taken; False: nothing is left, or nothing that was read."""
@@ -85,8 +87,8 @@ def play(round: Round) -> Plan:
     return conclude(round, picks, left_of(lines, order))
 
 
-def take_all(round: Round, offers: Offers) -> list[Pick]:
-    """The picks of a round, best first; heaps and offers are used up."""
+def take_all(round: Round, offers: Offers, until: str | None = None) -> list[Pick]:
+    """The picks of a round, best first, or those up to one task; heaps and offers are used up."""
     order = round.order
     picks: list[Pick] = []
     refused: set[LaneRules] = set()
@@ -99,6 +101,8 @@ def take_all(round: Round, offers: Offers) -> list[Pick]:
             _offer_again(offers, order)
             continue
         picks.append(round.take(line.key, line.rules, line.head))
+        if line.head.task == until:
+            break
         if line.advance(order):
             item: Item = (*line.rank, line)
             heapreplace(heap, item)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import itemgetter
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from fairlane.model.instant import MINUTE, Instant
 from fairlane.model.plan import Clocks, ScoreParts
 from fairlane.model.project import Project, charge, clock_after
+from fairlane.model.record import NamedTuple
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Entry, LaneKey
 from fairlane.policy.policy import Policy, Score

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from fairlane.lifecycle.transitions import expired, status_after_loss
+from fairlane.lifecycle.backoff import prove
+from fairlane.lifecycle.transitions import counts_as, expired, status_after_loss
 from fairlane.model.instant import Instant
 from fairlane.model.plan import Hold, Pick, Reclaim, Room
 from fairlane.model.project import Pool, Worker
+from fairlane.model.record import NamedTuple
 from fairlane.model.snapshot import InFlight, Snapshot
-from fairlane.model.task import Entry, Lane, LaneKey, Shape, shape_of
+from fairlane.model.task import Entry, Lane, LaneKey, Outcome, Shape, shape_of
 from fairlane.planner import readiness
 from fairlane.planner.gates import GATES
-from fairlane.planner.gates.cooldown import PROBE_TIME
 from fairlane.planner.order import Flight, Order, Share
 from fairlane.planner.rules import LaneRules, Rules
 from fairlane.policy.policy import Policy
@@ -174,6 +175,9 @@ class Round:
                 self.reclaims.append(Reclaim(flight.task, flight.lease.id, status))
             else:
                 self._enter_in_flight(flight)
+            pool = self.resting.get(flight.lane.pool or "")
+            if pool is not None:
+                self._probe(pool, flight)
         self.room = self._room()
         self.free = self.room.free  # counts down with every pick
         lanes, self.waiting = readiness.admit(snapshot, policy, now)
@@ -259,21 +263,21 @@ class Round:
         left = max(0, estimate - lease.used)
         self._enter(flight.task, rules, lease.worker, flight.workspace, left)
         self._flights.append(Flight(flight.lane.project, estimate, lease.used))
-        pool = self.resting.get(flight.lane.pool or "")
-        if pool is not None:
-            self._probe(pool, flight)
 
     def _probe(self, pool: Pool, flight: InFlight) -> None:
-        """A probe that reported usage, or ran long enough, has proved its pool healthy.
+        """A probe has proved its pool healthy, or the others wait for it.
 
         What is leased and has not started yet will begin after the cooldown: it is a probe too.
+        What this plan ends proves as much as its end will, and nobody waits for it.
         """
         begun = self.now if flight.lease.started_at is None else flight.lease.started_at
         if begun < (pool.until or 0) or (pool.until or 0) > self.now:
             return
-        if flight.lease.used or self.now - begun >= PROBE_TIME:
+        ends = expired(flight, self.now)
+        outcome = counts_as(Outcome.LOST, flight.stop_requested) if ends else None
+        if not prove(pool, begun, outcome, used=flight.lease.used, ran=self.now - begun).hits:
             del self.resting[pool.name]
-        else:
+        elif not ends:
             self.ledger.probes.setdefault(pool.name, []).append((begun, flight.task))
 
     def _enter(

@@ -6,10 +6,11 @@ import shutil
 import tomllib
 from collections.abc import MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fairlane.careful_files import stage, unwritable
 from fairlane.model.errors import Invalid
+from fairlane.model.record import NamedTuple
 from fairlane.policy import load, schema
 from fairlane.policy.policy import Policy
 

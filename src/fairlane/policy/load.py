@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,7 @@ from fairlane.careful_files import read_file
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import Micros, show_duration
 from fairlane.model.project import Budget
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field, replace
 from fairlane.model.values import Values, shown, wrong
 from fairlane.policy import schema
 from fairlane.policy.schema import Kind
@@ -25,7 +24,7 @@ PRESETS = Path(__file__).with_name("presets")
 #: A policy is a page; a file beyond this size is not one.
 FILE_BYTES_MAX = 1_000_000
 
-_AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_AT = r" \(at (?:line (\d+), column \d+|end of document)\)$"
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _LINE = re.compile(rf"\s*(?:(\[\[?)\s*({_DOTTED})\s*\]|({_DOTTED})\s*=)")
@@ -239,10 +238,10 @@ def parse_toml(text: str, origin: str) -> dict[str, object]:
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except (ValueError, RecursionError) as error:
-        at = _AT.search(str(error))
+        at = re.search(_AT, str(error))
         line = (at[1] or str(text.count("\n") + 1)) if at else ""
         place = f"{origin}:{line}" if line else origin
-        what = _AT.sub("", str(error))
+        what = re.sub(_AT, "", str(error))
         hint = 'Settings are lines such as caps.all = 4; text needs quotes: lease.ttl = "5m".'
         raise Invalid(f"{place}: not TOML: {what}", hint, code="invalid_policy") from error
 

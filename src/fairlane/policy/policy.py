@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairlane.model.instant import Micros
 from fairlane.model.project import Budget
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field, names, replace
 from fairlane.policy import load, schema
 
 if TYPE_CHECKING:
@@ -212,7 +211,7 @@ SECTIONS: dict[str, type[Any]] = {
 
 def _keys(section: type[Any], prefix: str) -> tuple[tuple[str, str], ...]:
     """The fields of a section, each with the key that sets it."""
-    return tuple((each.name, f"{prefix}.{each.name}") for each in fields(section))
+    return tuple((each, f"{prefix}.{each}") for each in names(section))
 
 
 _KEYS = {name: _keys(section, name) for name, section in SECTIONS.items()}
@@ -325,12 +324,10 @@ class Policy:
         values |= {"carry": self.carry, "context": self.context}
         for name, section in SECTIONS.items():
             part = getattr(self, name)
-            values.update({f"{name}.{f.name}": getattr(part, f.name) for f in fields(section)})
+            values.update({f"{name}.{each}": getattr(part, each) for each in names(section)})
         del values["score.kind"], values["attempt.may_add"]
         may_add = self.attempt.may_add
-        values.update(
-            {f"attempt.may_add.{f.name}": getattr(may_add, f.name) for f in fields(MayAdd)}
-        )
+        values.update({f"attempt.may_add.{each}": getattr(may_add, each) for each in names(MayAdd)})
         values.update({f"score.kind.{kind}": score for kind, score in self.score.kind.items()})
         values.update({f"caps.{name}": cap for name, cap in self.caps.items()})
         return {key: value for key, value in values.items() if value is not None}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fairlane.model import values
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import Micros, parse_duration, show_duration
+from fairlane.model.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 #: Windows that begin with the calendar (UTC, weeks from Monday), and the one that never ends.
 CALENDAR_WINDOWS = ("day", "week", "month")
 TOTAL_WINDOW = "total"
-_NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,128}")
+_NAME = r"[^\s\x00-\x1f\x7f]{1,128}"
 
 
 class Kind(NamedTuple):
@@ -118,7 +119,7 @@ class Scope:
 
 def is_name(value: object) -> bool:
     """Whether something can be the name of a kind or a project: text without spaces."""
-    return isinstance(value, str) and bool(_NAME.fullmatch(value))
+    return isinstance(value, str) and bool(re.fullmatch(_NAME, value))
 
 
 ORDER_KEYS = ("guarantee", "share", "overdue", "priority", "score", "age")

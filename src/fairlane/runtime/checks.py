@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -19,6 +18,7 @@ from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.errors import FairlaneError, Shortage
 from fairlane.model.event import Happening
 from fairlane.model.instant import SECOND, parse_duration, show_instant
+from fairlane.model.record import replace
 from fairlane.model.visible import visible
 from fairlane.runtime.commands import command_orders
 from fairlane.runtime.ending import in_words, stopped

@@ -12,11 +12,11 @@ from fairlane.engine.checks import why_failed
 from fairlane.engine.context import folder_of
 from fairlane.engine.end_attempt import Ending, Report
 from fairlane.executors.base import Handle
-from fairlane.intake.fields import SETUP
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.errors import FairlaneError, Shortage
 from fairlane.model.event import Happening
 from fairlane.model.instant import SECOND, show_duration, show_instant
+from fairlane.model.task import SETUP
 from fairlane.model.visible import last_lines
 from fairlane.runtime.checks import STARTS_MAX, result_of, state_of
 from fairlane.runtime.commands import command_orders

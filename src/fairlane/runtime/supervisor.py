@@ -35,6 +35,7 @@ class Supervisor:
         self._renewed_at: Instant = 0
         self._progress_at = float("-inf")
         self._just_launched = False  # whether attempts were added whose stop nobody looked for
+        self._just_ended = False  # whether ends were reported that may have used a budget up
         self.changed = False  # whether there is news for a plan
         self.ended = 0
         self.parked = 0
@@ -111,7 +112,11 @@ class Supervisor:
                 self._stop_lost(self._port.start({lease: process.text}).lost)
         self._finish(endings)
         self.running.remove(endings)
+        self._just_ended |= bool(endings)
         endings.clear()
+        if self._just_ended:
+            self.stop_wanted()
+            self._just_ended = False
 
     def report_progress(self) -> bool:
         """Report usage and notes as they are printed; stop what a budget ends. True: tokens."""

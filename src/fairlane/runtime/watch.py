@@ -6,7 +6,6 @@ import json
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairlane.agents.contract import OutputLine, Parser
@@ -20,6 +19,7 @@ from fairlane.model.amounts import LINE_MAX
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.instant import Instant
 from fairlane.model.project import Tokens
+from fairlane.model.record import dataclass, field
 from fairlane.model.task import Outcome
 from fairlane.runtime.launch import Host
 

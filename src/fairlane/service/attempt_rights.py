@@ -7,10 +7,10 @@ Every interface asks here: `permit` for an operation, `Children` for what is add
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from fairlane.model.errors import Forbidden
+from fairlane.model.record import replace
 from fairlane.model.task import SHELL, Attempt, agent_of
 from fairlane.service.operations.call import Document, answer, fitting
 from fairlane.service.operations.table import OPERATIONS

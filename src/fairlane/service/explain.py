@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fairlane.engine.context import Context
@@ -11,8 +10,11 @@ from fairlane.engine.snapshot import look_and_plan
 from fairlane.engine.task_changes import ready_at
 from fairlane.lifecycle.backoff import half_open_at
 from fairlane.model.instant import Instant, show_instant
+from fairlane.model.record import replace
 from fairlane.model.snapshot import Snapshot, Waiting, waits_of
-from fairlane.model.task import Lane, Status, Task
+from fairlane.model.task import Lane, LaneKey, Status, Task
+from fairlane.planner.round import Round
+from fairlane.planner.tries import found
 from fairlane.planner.why import PLACES_MAX, Why, explain, place_of
 from fairlane.policy.policy import Policy
 from fairlane.service.attempt_named import unknown_task
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 #: How many tasks of each lane are read: of all lanes, and of its own project's.
 WINDOW_ALL = 16
 WINDOW_OWN = 128
+#: How many times as many are read of a lane that did not suffice to know a place.
+WINDOW_GROWS = 8
 #: How many tasks are read that wait for what could end.
 FOLLOWERS_MAX = 500
 
@@ -49,22 +53,37 @@ def why_with_kind(context: Context, task: str) -> tuple[WhyAnswer, str]:
 
 def _queued(context: Context, reading: Reading, policy: Policy, now: Instant, task: Task) -> Why:
     subject = _waiting(reading, [task], now)[0]
-    planned = look_and_plan(context, reading, policy, now, window=WINDOW_ALL)
+    planned = look_and_plan(context, reading, policy, now)
     others = tuple(other for other in planned.snapshot.waiting if other.entry.task != task.id)
     snapshot = replace(planned.snapshot, waiting=others)
     placed = reading.placed(task.id)
     waits = placed is not None and bool(placed.wait)
-    near = _widened(snapshot, reading, policy, task.project, WINDOW_OWN)
+    near = _widened(snapshot, reading, policy, lambda key: WINDOW_OWN * (key == task.lane))
+    if waits or found(near, task.id) is not None:  # changes may bring it to its start
+        near = _widened(near, reading, policy, lambda key: _window(key, task.project))
     others = (*others, *_followers(reading, policy, now, near, task))
     near = replace(near, waiting=others)
     if waits and _fits(near, subject, policy):
         near = replace(near, waiting=(*others, subject))
     answer = explain(near, policy, now, subject)
-    if waits or answer.position is not None or _all_read(near, task.project):
-        return answer
-    far = _widened(near, reading, policy, task.project, PLACES_MAX + 1)
-    position, ahead = place_of(far, policy, now, subject)
+    position, ahead, short = answer.position, answer.ahead, answer.short_of
+    while short:
+        before = near.lanes
+        near = _widened(near, reading, policy, _further(near, short))
+        if near.lanes == before:  # the store has no more than was read
+            break
+        position, ahead, short = place_of(Round(near, policy, now), subject)
     return replace(answer, position=position, ahead=ahead)
+
+
+def _further(near: Snapshot, short: frozenset[LaneKey]) -> Callable[[LaneKey], int]:
+    """More of some lanes, as far as places are counted."""
+    read = {lane.key: len(lane.by_ready) for lane in near.lanes if lane.key in short}
+    return lambda key: min(read.get(key, 0) * WINDOW_GROWS, PLACES_MAX + 1)
+
+
+def _window(key: LaneKey, project: str) -> int:
+    return WINDOW_OWN if key.project == project else WINDOW_ALL
 
 
 def _waiting(reading: Reading, tasks: Sequence[Task], now: Instant) -> list[Waiting]:
@@ -89,14 +108,16 @@ def _followers(
 
 
 def _widened(
-    snapshot: Snapshot, reading: Reading, policy: Policy, project: str, window: int
+    snapshot: Snapshot, reading: Reading, policy: Policy, window: Callable[[LaneKey], int]
 ) -> Snapshot:
+    """With so much of each lane, where less was read."""
     age_from = policy.score.age_from
 
     def widen(lane: Lane) -> Lane:
-        if lane.key.project != project or len(lane.by_ready) >= min(window, lane.count):
+        wanted = window(lane.key)
+        if len(lane.in_order(age_from)) >= min(wanted, lane.count):
             return lane
-        return next(iter(reading.lanes(age_from, window, [lane.key])), lane)
+        return next(iter(reading.lanes(age_from, wanted, [lane.key])), lane)
 
     return replace(snapshot, lanes=tuple(widen(lane) for lane in snapshot.lanes))
 
@@ -110,11 +131,6 @@ def _fits(snapshot: Snapshot, subject: Waiting, policy: Policy) -> bool:
                 return (entry.created_at, entry.seq) < (last.created_at, last.seq)
             return (entry.ready_since, entry.seq) < (last.ready_since, last.seq)
     return True
-
-
-def _all_read(snapshot: Snapshot, project: str) -> bool:
-    mine = (lane for lane in snapshot.lanes if lane.key.project == project)
-    return all(lane.count <= len(lane.by_ready) for lane in mine)
 
 
 def _verdict(context: Context, reading: Reading, task: Task) -> str:

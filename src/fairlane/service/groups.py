@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlane.engine.context import Context
@@ -17,7 +16,7 @@ from fairlane.intake.tree import Branch, branches
 from fairlane.model.errors import FairlaneError, Invalid, NotFound, Refused, did_you_mean
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import Group, ancestry
-from fairlane.model.record import changed
+from fairlane.model.record import changed, replace
 from fairlane.model.task import Status, Task
 from fairlane.model.values import (
     NUMBER_MAX,

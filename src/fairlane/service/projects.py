@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from fairlane.model.errors import Invalid, NotFound, Refused, did_you_mean
 from fairlane.model.instant import Micros, minute_of
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import Pause, Project, Tokens, counted
+from fairlane.model.record import replace
 from fairlane.model.task import Status
 from fairlane.model.values import (
     NUMBER_MAX,

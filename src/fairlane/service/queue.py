@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +20,7 @@ from fairlane.model.errors import (
 from fairlane.model.event import Happening
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import Pause, Pool, Project
+from fairlane.model.record import replace
 from fairlane.model.task import Status, Task
 from fairlane.model.values import is_name
 from fairlane.service.reports.documents import pause_document

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from fairlane.engine import earlier_work
 from fairlane.engine.context import Context, slots_of
 from fairlane.engine.task_changes import TaskChanges, note_rules
 from fairlane.intake import fields
@@ -20,10 +18,10 @@ from fairlane.model.event import Event, Happening
 from fairlane.model.instant import Instant
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import Group, Pause, Project
+from fairlane.model.record import replace
 from fairlane.model.task import Status, Task
 from fairlane.policy.policy import Policy
 from fairlane.service.attempt_named import unknown_task
-from fairlane.service.reports.listing import Holds, every, lineage, rows_of
 from fairlane.store.base import Filter, Reading, Writing
 
 if TYPE_CHECKING:
@@ -157,6 +155,8 @@ class Intake:
         projects = {task.project: self.router.project(task.project) for task in tasks}
         if not any(task.needs or task.parent for task in tasks):
             return {}
+        from fairlane.engine import earlier_work
+
         return earlier_work.warnings(self.tx, tasks, self.tx.table(Project) | projects)
 
     def unknown_agents(self, batch: Batch) -> dict[str, str]:
@@ -237,6 +237,8 @@ def edit(context: Context, ids: Sequence[str], changes: Mapping[str, object]) ->
         if name in FIXED:
             hint = "Cancel the task, and add another one."
             raise Invalid(f"field {name!r} cannot be changed", hint)
+    from fairlane.service.reports.listing import Holds, rows_of
+
     values = fields.read(changes)
     empty = fields.defaults(name for name, value in changes.items() if value is None)
     if not values and not empty:
@@ -377,14 +379,16 @@ def _changed(task: Task) -> ChangedDocument:
 
 def _of_groups(reading: Reading, group: str) -> dict[str, Task]:
     """The tasks of a group and of the groups under it."""
-    tasks: dict[str, Task] = {}
-    for name in lineage(reading, group):
-        tasks |= {placed.task.id: placed.task for placed in every(reading, Filter(group=name))}
-    return tasks
+    from fairlane.service.reports.listing import every, lineage
+
+    rows = (every(reading, Filter(group=name)) for name in lineage(reading, group))
+    return {placed.task.id: placed.task for each in rows for placed in each}
 
 
 def _descendants(reading: Reading, tasks: Mapping[str, Task]) -> dict[str, Task]:
     """Children, their children, and so on."""
+    from fairlane.service.reports.listing import every
+
     below: dict[str, Task] = {}
     left = list(tasks)
     while left:

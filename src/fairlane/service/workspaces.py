@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlane import workspaces
@@ -10,6 +9,7 @@ from fairlane.engine.context import Context
 from fairlane.model.errors import FairlaneError
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import Project
+from fairlane.model.record import replace
 from fairlane.workspaces import Leftover
 
 if TYPE_CHECKING:

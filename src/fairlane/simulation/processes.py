@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fairlane.clock import VirtualClock, Waker
 from fairlane.executors.base import Ended, Exit, Gone, Handle, Orders, Running, State, Watch
 from fairlane.model.instant import Instant
+from fairlane.model.record import dataclass, field, replace
 
 _DONE = Exit(exit_code=0)
 _SILENT = Exit(signal=15, stopped="silence")

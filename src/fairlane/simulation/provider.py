@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass as plain_dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane.model.instant import MINUTE, SECOND, Instant, Micros
@@ -55,7 +54,7 @@ class Refusal(NamedTuple):
     outcome: Outcome = Outcome.THROTTLED
 
 
-@plain_dataclass(slots=True)
+@dataclass(slots=True)
 class _Window:
     """What was used since the window began; it begins with the first request after its end."""
 

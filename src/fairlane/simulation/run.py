@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from fairlane.model.instant import Instant
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

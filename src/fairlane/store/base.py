@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from fairlane.clock import SYSTEM, Clock, Waitable
 from fairlane.model.event import Event
 from fairlane.model.instant import Instant
 from fairlane.model.project import Droppable, Small, SmallRow
-from fairlane.model.record import dataclass
+from fairlane.model.record import NamedTuple, dataclass, field
 from fairlane.model.snapshot import WaitCount
 from fairlane.model.task import Attempt, Lane, LaneKey, Status, Task
 

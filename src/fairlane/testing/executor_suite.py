@@ -17,7 +17,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from fairlane.executors import executor_named
 from fairlane.executors.base import Ended, Executor, Exit, Gone, Handle, Orders, Running
 from fairlane.executors.runfiles import Lines, end_of
 from fairlane.model.errors import FairlaneError
+from fairlane.model.record import dataclass, replace
 
 #: How long a case waits for what must happen; far more than a busy machine needs.
 SECONDS = 60.0
@@ -36,9 +36,11 @@ import json, os, signal, sys
 from pathlib import Path
 from fairlane.executors import executor_named
 from fairlane.executors.base import Orders
-name, folder, argv = json.load(sys.stdin)
-folder = Path(folder)
-executor_named(name).launch(Orders(folder, tuple(argv), folder, dict(os.environ)))
+name, folder, argv, warm = json.load(sys.stdin)
+folder, executor = Path(folder), executor_named(name)
+if warm:
+    executor.warm_up()
+executor.launch(Orders(folder, tuple(argv), folder, dict(os.environ)))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -77,6 +79,7 @@ class ExecutorSuite:
 
     name: str
     clock: Clock = SYSTEM
+    warm = False  # whether launches are prepared, as a daemon does; others must work too
 
     @pytest.fixture
     def executor(self) -> Iterator[Executor]:
@@ -102,9 +105,15 @@ class ExecutorSuite:
         """The executor as the next process makes it."""
         return executor_named(self.name)
 
+    def launch(self, executor: Executor, orders: Orders) -> Handle:
+        """Start an attempt."""
+        if self.warm:
+            executor.warm_up()
+        return executor.launch(orders)
+
     def launch_and_die(self, orders: Orders) -> None:
         """Launch in a process that is then killed."""
-        text = json.dumps([self.name, str(orders.folder), orders.argv])
+        text = json.dumps([self.name, str(orders.folder), orders.argv, self.warm])
         launcher = subprocess.run(
             [sys.executable, "-c", _LAUNCHER], input=text.encode(), check=False
         )
@@ -114,7 +123,7 @@ class ExecutorSuite:
 
     def test_it_runs_prints_and_ends(self, executor: Executor, run: Path) -> None:
         act = Act(prints=("one", "two"), errors=("oops",), code=3)
-        ended = self.ended(executor, executor.launch(self.orders(run, act)))
+        ended = self.ended(executor, self.launch(executor, self.orders(run, act)))
         assert (ended.exit_code, ended.signal, ended.stopped) == (3, None, "")
         assert 0 < ended.started_at <= ended.ended_at
         assert executor.output(run, "stdout", 0, 100) == b"one\ntwo\n"
@@ -129,13 +138,13 @@ class ExecutorSuite:
         self, executor: Executor, run: Path
     ) -> None:
         orders = replace(self.orders(run, Act(prints=("one",), errors=("oops",))), joined=True)
-        assert self.ended(executor, executor.launch(orders)).exit_code == 0
+        assert self.ended(executor, self.launch(executor, orders)).exit_code == 0
         assert sorted(executor.output(run, "stdout", 0, 100).split()) == [b"one", b"oops"]
         assert executor.output(run, "stderr", 0, 100) == b""
 
     def test_it_gets_its_environment_folder_and_input(self, executor: Executor, run: Path) -> None:
         orders = self.orders(run, Act(shows=True), stdin="a prompt\n")
-        assert self.ended(executor, executor.launch(orders)).exit_code == 0
+        assert self.ended(executor, self.launch(executor, orders)).exit_code == 0
         shown = executor.output(run, "stdout", 0, 10_000).decode()
         assert shown == f"t1\n{orders.cwd}\na prompt\n"
 
@@ -144,17 +153,17 @@ class ExecutorSuite:
         self, executor: Executor, run: Path, code: int, told: str
     ) -> None:
         orders = self.orders(run, Act(code=code), seal="a secret")
-        assert self.ended(executor, executor.launch(orders)).seal == told
+        assert self.ended(executor, self.launch(executor, orders)).seal == told
 
     def test_a_death_by_signal_is_told(self, executor: Executor, run: Path) -> None:
-        ended = self.ended(executor, executor.launch(self.orders(run, Act(signal=9))))
+        ended = self.ended(executor, self.launch(executor, self.orders(run, Act(signal=9))))
         assert (ended.exit_code, ended.signal) == (None, 9)
 
     def test_a_program_that_does_not_exist_is_a_launch_error(
         self, executor: Executor, run: Path
     ) -> None:
         try:
-            handle = executor.launch(Orders(run, ("/no/such/program",), run, {}))
+            handle = self.launch(executor, Orders(run, ("/no/such/program",), run, {}))
             problem = self.ended(executor, handle).launch_error
         except (FairlaneError, OSError) as error:
             problem = str(error)
@@ -163,7 +172,7 @@ class ExecutorSuite:
     def test_two_run_at_once_and_do_not_mix(self, executor: Executor, tmp_path: Path) -> None:
         runs = [self.make_run(tmp_path, name) for name in ("t1", "t2")]
         handles = [
-            executor.launch(self.orders(run, Act(prints=(run.parent.name,), stays=True)))
+            self.launch(executor, self.orders(run, Act(prints=(run.parent.name,), stays=True)))
             for run in runs
         ]
         for run in runs:
@@ -178,7 +187,7 @@ class ExecutorSuite:
     # Alive, ended, gone
 
     def test_poll_says_running_then_ended(self, executor: Executor, run: Path) -> None:
-        handle = executor.launch(self.orders(run, Act(prints=("here",), stays=True)))
+        handle = self.launch(executor, self.orders(run, Act(prints=("here",), stays=True)))
         assert executor.poll(handle) == Running()
         self.printed(executor, run)
         assert executor.poll(handle) == executor.poll(Handle(run)) == Running()
@@ -202,7 +211,7 @@ class ExecutorSuite:
             executor.clean_up(folder)
 
     def test_a_handle_survives_as_text(self, executor: Executor, run: Path) -> None:
-        handle = executor.launch(self.orders(run, Act(stays=True)))
+        handle = self.launch(executor, self.orders(run, Act(stays=True)))
         again = self.another(executor)
         assert again.poll(Handle(run, str(handle.text))) == Running()
         again.stop(Handle(run, str(handle.text)))
@@ -212,24 +221,24 @@ class ExecutorSuite:
 
     def test_a_stubborn_agent_is_killed(self, executor: Executor, run: Path) -> None:
         act = Act(stubborn=True, prints=("ready",), stays=True)
-        handle = executor.launch(self.orders(run, act, stop=(0.1, 0.1)))
+        handle = self.launch(executor, self.orders(run, act, stop=(0.1, 0.1)))
         self.printed(executor, run)
         executor.stop(handle)
         ended = self.ended(executor, handle)
         assert (ended.stopped, ended.signal) == ("stop", 9)
 
     def test_a_timeout_stops_it(self, executor: Executor, run: Path) -> None:
-        handle = executor.launch(self.orders(run, Act(stays=True), timeout=0.2))
+        handle = self.launch(executor, self.orders(run, Act(stays=True), timeout=0.2))
         assert self.ended(executor, handle).stopped == "timeout"
 
     def test_silence_stops_it(self, executor: Executor, run: Path) -> None:
-        handle = executor.launch(self.orders(run, Act(stays=True), silence=0.2))
+        handle = self.launch(executor, self.orders(run, Act(stays=True), silence=0.2))
         assert self.ended(executor, handle).stopped == "silence"
 
     # The next process
 
     def test_another_process_adopts_what_runs(self, executor: Executor, run: Path) -> None:
-        executor.launch(self.orders(run, Act(prints=("here",), stays=True)))
+        self.launch(executor, self.orders(run, Act(prints=("here",), stays=True)))
         self.printed(executor, run)
         again = self.another(executor)
         handle = again.adopt(run)
@@ -250,7 +259,7 @@ class ExecutorSuite:
     def test_what_was_revoked_never_starts(self, executor: Executor, run: Path) -> None:
         executor.revoke(run)
         try:
-            handle = executor.launch(self.orders(run, Act(prints=("too late",))))
+            handle = self.launch(executor, self.orders(run, Act(prints=("too late",))))
         except FairlaneError:
             handle = Handle(run)
         self.until(lambda: executor.poll(handle) != Running())
@@ -261,7 +270,7 @@ class ExecutorSuite:
     def test_a_revocation_that_comes_too_late_changes_nothing(
         self, executor: Executor, run: Path
     ) -> None:
-        handle = executor.launch(self.orders(run, Act(prints=("here",), stays=True)))
+        handle = self.launch(executor, self.orders(run, Act(prints=("here",), stays=True)))
         self.printed(executor, run)
         executor.revoke(run)
         assert executor.poll(handle) == Running()
@@ -273,7 +282,7 @@ class ExecutorSuite:
     def test_a_hostile_run_folder_harms_nobody(
         self, executor: Executor, run: Path, tmp_path: Path
     ) -> None:
-        handle = executor.launch(self.orders(run, Act(prints=("here",))))
+        handle = self.launch(executor, self.orders(run, Act(prints=("here",))))
         self.ended(executor, handle)
         secret = tmp_path / "secret"
         secret.write_text("secret")

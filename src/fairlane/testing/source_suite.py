@@ -19,7 +19,6 @@ write to `calls.jsonl` there: that file is its own and not the source's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from fairlane.model.documents.sources import ImportAnswer
 from fairlane.model.errors import FairlaneError, Invalid, NotFound
 from fairlane.model.instant import SECOND, Instant, parse_instant
 from fairlane.model.project import Group
+from fairlane.model.record import dataclass
 from fairlane.model.task import Status, Task
 from fairlane.service import pull
 from fairlane.service.sync.close import undo

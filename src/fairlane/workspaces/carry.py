@@ -10,12 +10,11 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from fairlane.model.errors import Refused, listed
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, replace
 from fairlane.workspaces import git, plain_files, repository, tree
 from fairlane.workspaces.plain_files import NotPlain
 

@@ -10,14 +10,13 @@ import stat
 import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from threading import Timer
 from typing import IO
 
 from fairlane.clock import poll
 from fairlane.model.errors import MISSING, Refused, Shortage, shortage_in
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, replace
 from fairlane.model.visible import last_lines
 
 Setting = tuple[str, str]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from fairlane.careful_files import make_folder
 from fairlane.model.errors import Refused, Shortage
 from fairlane.model.names import OLD_NAME
 from fairlane.model.project import Project
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, replace
 from fairlane.model.task import Task
 from fairlane.settings import Settings
 from fairlane.workspaces import (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from fairlane.model.errors import Refused, listed
+from fairlane.model.record import replace
 from fairlane.workspaces import git, plain_files, submodules
 from fairlane.workspaces.plain_files import NotPlain, shown
 

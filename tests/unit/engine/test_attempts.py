@@ -14,10 +14,11 @@ from fairlane.engine.snapshot import Asker
 from fairlane.model.errors import TryLater
 from fairlane.model.event import Happening
 from fairlane.model.instant import HOUR, MINUTE
-from fairlane.model.project import Group, Pause
+from fairlane.model.project import Group, Pause, Project
 from fairlane.service import projects, queue, tasks
 from fairlane.service.reports import listing
 from fairlane.settings import host_name
+from tests.unit.contexts import TestContext
 
 HERE = Asker("box", None, "process", host_name())
 DONE = Ending(Happening.SUCCEEDED)
@@ -207,6 +208,22 @@ def test_a_lease_that_was_taken_back_is_not_launched(office):
     leases = ids(office, {"id": "a"})
     attempts.finish(office.context, {leases["a"]: FAILED})
     assert attempts.blocked(office.context, [leases["a"]])[leases["a"]].code == "ended"
+
+
+def test_of_two_projects_in_one_folder_the_older_lease_has_it(office, tmp_path):
+    office = TestContext(tmp_path, {"workspaces": {"mode": "shared"}}, office.context.store)
+    with office.context.store.write() as tx:
+        for name in "pqr":
+            tx.put(Project(name, repo=str(tmp_path / ("other" if name == "r" else "one"))))
+    records = [{"id": name, "project": name} for name in "pqr"]
+    leases = ids(office, *records, {"id": "a"}, {"id": "b"})
+    blocked = attempts.blocked(office.context, reversed(leases.values()))
+    older, younger = sorted("pq", key=lambda name: row(office, leases[name]).fence)
+    assert [*blocked] == [leases[younger]]
+    assert (blocked[leases[younger]].code, blocked[leases[younger]].reason) == (
+        "taken",
+        f"{tmp_path / 'one'} is taken by {older}",
+    )
 
 
 # Direct mode

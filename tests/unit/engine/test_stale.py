@@ -10,7 +10,7 @@ from fairlane.model.instant import MINUTE
 from fairlane.model.project import Project, WorkerRow
 from fairlane.model.snapshot import StaleWorkspace
 from fairlane.service import explain
-from fairlane.settings import HOST
+from fairlane.settings import HOST, host_name
 
 AWAY = Asker("away", None, "process", "elsewhere")
 
@@ -60,6 +60,18 @@ def test_a_host_that_was_seen_lately_keeps_nothing(lost):
     with lost.context.store.write() as tx:
         tx.put(WorkerRow("away", "elsewhere", seen_at=lost.context.now()))
     assert [task.id for task in attempts.reclaim(lost.context)] == ["a"]
+    assert leased(lost) == ["b"]
+
+
+def test_who_asks_from_here_does_not_show_that_its_host_of_before_is_there(lost):
+    """The round held the workspace, and its own commit gave it free."""
+    with lost.context.store.write() as tx:
+        tx.put(WorkerRow("box", "elsewhere"))
+    assert leased(lost) == []
+    assert leased(lost) == []
+    with lost.context.store.read() as reading:
+        assert reading.table(WorkerRow)["box"].host == host_name()
+    lost.wait(10 * MINUTE)
     assert leased(lost) == ["b"]
 
 

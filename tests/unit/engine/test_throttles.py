@@ -67,3 +67,36 @@ def test_a_task_with_a_pool_leaves_the_wait_to_the_pool(office):
         pool = reading.table(Pool)["anthropic"]
     assert (wait(office), pool.until) == (0, NOON + 8 * DAY)
     assert why(office.context, "a")["holds"][0]["code"] == "cooldown"
+
+
+def rest_and_try(office, *tokens):
+    """Three tasks of one pool, of which the first is throttled and then tries it."""
+    office.add(*({"id": name, "agent": "claude"} for name in "abc"))
+    holder.release(office.context, office.lease(1)[0]["lease"], "throttled", Report())
+    office.wait(2 * SECOND)
+    (probe,) = office.lease()
+    if tokens:
+        holder.report(office.context, probe["lease"], Report(tokens))
+    office.wait(30 * SECOND)
+
+
+def hits(office):
+    with office.context.store.read() as reading:
+        return reading.table(Pool)["anthropic"].hits
+
+
+def test_the_round_that_ends_a_silent_probe_counts_what_its_end_proves(office):
+    """It held the rest once more, though its own commit found the pool healthy."""
+    office.policy('lease.ttl = "70s"\n')
+    rest_and_try(office)
+    assert office.lease() == []
+    office.wait(40 * SECOND)  # it ran for more than a minute
+    assert sorted(lease["task"] for lease in office.lease()) == ["b", "c"]
+    assert hits(office) == 0
+
+
+def test_tokens_that_the_policy_does_not_count_prove_nothing_at_the_end_either(office):
+    office.policy('lease.ttl = "30s"\nusage.count = ["output"]\n')
+    rest_and_try(office, 5, 0, 0, 0)
+    assert len(office.lease()) == 1
+    assert hits(office) == 1

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from fairlane.executors.base import Gone, Handle, Orders
-from fairlane.executors.process import RUN, ProcessExecutor, orders_text
+from fairlane.executors.process import ProcessExecutor, orders_text
 from fairlane.executors.runfiles import Damaged, Lines, append, opened, put, read_record, size
 from fairlane.executors.runner import marked, process_started
+from fairlane.executors.starting import RUN
 
 pytestmark = pytest.mark.timeout(20)
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from hypothesis import given
 
+from fairlane.model.codec import canonical, decode, encode
 from fairlane.model.project import Budget, Project
-from fairlane.model.record import canonical, decode, encode
 from fairlane.model.snapshot import Snapshot, WaitCount
 from fairlane.model.task import Status
 from fairlane.planner import lanes

@@ -6,11 +6,12 @@ import copy
 import dataclasses
 import inspect
 import pickle
-from dataclasses import FrozenInstanceError, field
+import typing
+from dataclasses import FrozenInstanceError
 
 import pytest
 
-from fairlane.model.record import dataclass
+from fairlane.model.record import NamedTuple, dataclass, field, names, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ def twin(cls):
         default = (
             {"default_factory": each.default_factory} if factory else {"default": each.default}
         )
-        body[each.name] = field(init=each.init, repr=each.repr, compare=each.compare, **default)
+        body[each.name] = dataclasses.field(
+            init=each.init, repr=each.repr, compare=each.compare, **default
+        )
     made = type(cls.__name__, (), body)
     return dataclasses.dataclass(frozen=True, slots=True)(made)
 
@@ -123,8 +126,14 @@ def test_wrong_calls_and_wrong_classes():
         class Wrong:
             a: list[int] = []  # noqa: RUF012
 
+    with pytest.raises(TypeError, match="b: a field of the standard module"):
 
-def test_other_classes_are_the_standard_ones():
+        @dataclass(frozen=True, slots=True)
+        class Foreign:
+            b: int = dataclasses.field(default=1)
+
+
+def test_a_class_that_is_not_frozen():
     @dataclass(slots=True)
     class Loose:
         a: int = 1
@@ -132,3 +141,65 @@ def test_other_classes_are_the_standard_ones():
     loose = Loose()
     loose.a = 2
     assert loose == Loose(2)
+    assert copy.copy(loose) == dataclasses.replace(Loose(), a=2) == replace(Loose(), a=2)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(loose)
+
+
+def test_a_class_takes_over_the_fields_of_another():
+    @dataclass(slots=True)
+    class Base:
+        a: int
+        b: int = 2
+
+    @dataclass(slots=True)
+    class Above(Base):
+        b: int = 3
+        c: int = field(kw_only=True)
+
+    for _ in range(4):  # before `__init__` is written, and after
+        above = Above(1, c=4)
+        assert (above.a, above.b, above.c) == (1, 3, 4)
+    with pytest.raises(TypeError, match="c"):
+        Above(1, 3, 4)  # type: ignore[call-arg]
+    assert repr(above).endswith("Above(a=1, b=3, c=4)")
+    assert [each.name for each in dataclasses.fields(above)] == ["a", "b", "c"]
+    assert above != Base(1)
+
+
+def test_replace_and_names():
+    many = Many("s", items=[1])
+    assert replace(many, items=[1, 2]).total == 3
+    assert names(Many) == ("secret", "seen", "items", "total", "later")
+    with pytest.raises(ValueError, match="total"):
+        replace(many, total=3)
+
+
+class Spot(NamedTuple):
+    """A place."""
+
+    x: int
+    y: int | None = None
+    tags: tuple[str, ...] = ()
+
+    @property
+    def is_flat(self) -> bool:
+        return self.y is None
+
+
+def test_a_named_tuple():
+    spot = Spot(1, tags=("a",))
+    assert tuple(spot) == (1, None, ("a",))
+    assert spot == Spot(x=1, y=None, tags=("a",))
+    assert repr(spot) == "Spot(x=1, y=None, tags=('a',))"
+    assert spot.is_flat
+    assert Spot.__doc__ == "A place."
+    assert Spot._fields == ("x", "y", "tags")
+    assert Spot._field_defaults == {"y": None, "tags": ()}
+    assert typing.get_type_hints(Spot)["y"] == int | None
+    assert pickle.loads(pickle.dumps(spot)) == spot == copy.copy(spot)
+    assert tuple(spot._replace(y=2)) == (1, 2, ("a",))
+    with pytest.raises(TypeError, match="required positional argument"):
+        Spot()  # type: ignore[call-arg]
+    with pytest.raises(AttributeError):
+        spot.x = 2  # type: ignore[misc]

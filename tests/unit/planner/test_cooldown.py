@@ -68,3 +68,22 @@ def test_what_began_before_the_cooldown_ended_is_no_probe():
 
 def test_a_proved_pool_is_open():
     assert picks(PAIR, pools=[Pool("p", NOW - MINUTE)]) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"started_at": NOW - 60 * SECOND},
+        {"started_at": NOW - SECOND, "used": 1},
+        {"started_at": NOW - SECOND, "stop_requested": "timeout"},  # it counts as failed
+    ],
+)
+def test_a_probe_that_this_plan_ends_has_proved_the_pool_by_what_it_did(fields):
+    tasks = [running("x", pool="p", expires_at=NOW, **fields), *PAIR]
+    assert picks(tasks, pools=[UNPROVED]) == ["a", "b"]
+
+
+def test_nobody_waits_for_a_probe_that_this_plan_ends():
+    young = running("x", pool="p", started_at=NOW - 59 * SECOND, expires_at=NOW)
+    assert picks([young, *PAIR], pools=[UNPROVED]) == ["a"]
+    assert hold("b", [young, *PAIR], pools=[UNPROVED]).holders == ("a",)

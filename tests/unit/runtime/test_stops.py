@@ -53,6 +53,17 @@ def test_what_is_canceled_while_it_is_launched_is_stopped(
     assert world.statuses() == {"a": "canceled"}
 
 
+def test_a_budget_that_the_end_of_an_attempt_uses_up_stops_the_others(world: World) -> None:
+    """The daemon's own commit asks for it: no other process writes, so nothing else tells it."""
+    world.policy('[[budget]]\nscope = "all"\ntokens = 500\nwindow = "5h"\non_exceeded = "stop"\n')
+    told = '{"type":"result","outcome":"succeeded","tokens":{"input":600,"output":0}}\n'
+    world.scripts = {"a": Script(seconds=20.0, prints=((19.9, told),)), "b": Script(seconds=1000)}
+    world.add("a", "b", command=[], prompt="go", agent="demo", estimate_tokens=1)
+    world.up(60)  # its leases are renewed after 100 seconds
+    assert world.statuses() == {"a": "done", "b": "queued"}
+    assert world.attempts("b")[0].outcome == "released"
+
+
 def test_an_attempt_of_an_executor_that_was_removed_keeps_no_daemon_down(world: World) -> None:
     world.scripts["a"] = Script(seconds=1000)
     world.add("a")

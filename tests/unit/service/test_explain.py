@@ -50,3 +50,15 @@ def test_a_ready_child_of_the_same_parent_is_ahead_once(office):
     office.add({"id": "younger", "parent": "parent"})
     answer = why(office.context, "younger")
     assert (answer["position"], answer["ahead"]) == (2, ["elder"])
+
+
+@pytest.mark.parametrize("kinds", [("code",), ("code", "plan", "review")])
+def test_a_place_is_exact_however_much_of_the_queue_it_takes(office, kinds):
+    none = '[backpressure]\nsoft = "none"\nhard = "none"\n'
+    office.policy(f'order = ["age"]\n{none}[caps]\nall = 1')
+    office.add(*({"id": f"x{n}", "kind": kinds[n % len(kinds)]} for n in range(1, 1202)))
+    for place in (1, 2, 40, 300, 1000):
+        answer = why(office.context, f"x{place}")
+        assert answer["position"] == place
+        assert answer["ahead"] == [f"x{n}" for n in range(1, min(place, 11))]
+    assert why(office.context, "x1001")["position"] is None

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 
 from fairlane.engine.context import Context
+from fairlane.model.codec import canonical, digest, encode
 from fairlane.model.instant import HOUR, MINUTE, SECOND, Micros, show_instant
-from fairlane.model.record import canonical, digest, encode
 from fairlane.model.task import Outcome, Task
 from fairlane.policy.policy import Policy
 from fairlane.service import projects

@@ -7,7 +7,6 @@ One JSON object a line: `{"type": "progress", "text": …, "tokens": {…}, "usd
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlane.agents.contract import OutputLine, Verdict
@@ -26,6 +25,7 @@ from fairlane.agents.records import (
 from fairlane.agents.transcript import Entry, failed, said, turned
 from fairlane.agents.verdicts import epoch_instant, unfinished
 from fairlane.model.project import Tokens
+from fairlane.model.record import replace
 from fairlane.model.task import Outcome
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlane.cli.admin.resource import facts, number, resource, shown, usd
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import (
     about,
     cells,

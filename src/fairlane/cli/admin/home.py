@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import count, paint, safe, wrapped
 from fairlane.model.errors import FairlaneError, Refused
 
@@ -253,7 +254,7 @@ def completion(call: Call, shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    from fairlane.cli.main import fairlane
+    from fairlane.cli.commands import fairlane
 
     kind = get_completion_class(shell)
     if kind is None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlane.cli.options import Call, common, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import common, takes_call
 from fairlane.cli.output import listed, paint, safe, table
 from fairlane.service import policies
 

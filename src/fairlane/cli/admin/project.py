@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlane.cli.admin.resource import budget, facts, number, resource, shown, usd
-from fairlane.cli.options import Call, takes_call, takes_options
+from fairlane.cli.call import Call
+from fairlane.cli.options import takes_call, takes_options
 from fairlane.cli.output import checks_text, safe, table, warn
 from fairlane.cli.values import argv
 from fairlane.model.errors import Invalid

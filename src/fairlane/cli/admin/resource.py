@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from fairlane.cli.options import Call, common, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.look.status import pool_text
+from fairlane.cli.options import common, takes_call
 from fairlane.cli.output import listed, paint, safe, table, until_text, wrapped
 from fairlane.cli.values import token_count
 from fairlane.model.errors import Invalid
@@ -117,16 +119,6 @@ def in_flight(pool: PoolDocument) -> str:
     """`2 of 4`, `2`."""
     cap = shown(pool["cap"])
     return f"{pool['in_flight']}{f' of {cap}' if cap else ''}"
-
-
-def pool_text(pool: PoolDocument, now: Instant) -> str:
-    """How a pool is, in words."""
-    if pool["paused"]:
-        return "paused" + (f": {pool['reason']}" if pool["reason"] else "")
-    cause = f": {pool['cause']}" if pool["cause"] else ""
-    if pool["cooldown"] and pool["until"]:
-        return f"cools down{cause}, ends {until_text(parse_instant(pool['until']), now)}"
-    return f"is tried again with one task{cause}" if pool["probing"] else "well"
 
 
 def _pools(pools: list[PoolDocument], now: Instant) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import cells, paint, safe, until_text, wrapped, write
 from fairlane.model.instant import parse_instant
 from fairlane.model.visible import visible_json

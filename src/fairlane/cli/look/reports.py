@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlane.cli.admin.resource import usd
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import about, count, cut, paint, safe, table, until_text, wrapped
 from fairlane.model.instant import SECOND, parse_instant
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
 from fairlane.cli.output import (
     about,
     count,
@@ -21,6 +19,7 @@ from fairlane.cli.output import (
     write,
 )
 from fairlane.cli.queue.tasks import hold_text
+from fairlane.cli.verb import verb
 from fairlane.model.instant import parse_instant
 
 if TYPE_CHECKING:
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from fairlane.model.instant import Instant
 
 
-@click.command("status")
-@takes_call
+@verb("status", {})
 def command(call: Call) -> None:
     """How things stand: in flight of cap, queued and held by which rule, parked, pools, budgets.
 
@@ -145,11 +143,19 @@ def _queued(document: StatusAnswer, now: Instant) -> str:
 
 def _pools(pools: list[PoolDocument], now: Instant) -> str:
     """Those that are not well; the others need no word."""
-    from fairlane.cli.admin.resource import pool_text
-
     texts = [(pool["name"], pool_text(pool, now)) for pool in pools]
     lines = [safe(f"  {name}  {text}") for name, text in texts if text != "well"]
     return "\n".join([paint("Pools:", "bold"), *lines]) if lines else ""
+
+
+def pool_text(pool: PoolDocument, now: Instant) -> str:
+    """How a pool is, in words."""
+    if pool["paused"]:
+        return "paused" + (f": {pool['reason']}" if pool["reason"] else "")
+    cause = f": {pool['cause']}" if pool["cause"] else ""
+    if pool["cooldown"] and pool["until"]:
+        return f"cools down{cause}, ends {until_text(parse_instant(pool['until']), now)}"
+    return f"is tried again with one task{cause}" if pool["probing"] else "well"
 
 
 def budgets_text(budgets: list[BudgetDocument], now: Instant) -> str:

@@ -6,24 +6,24 @@ import re
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeAlias
 
-import click
-
-from fairlane.cli.options import Call, takes_call, takes_options
+from fairlane.cli.call import Call
 from fairlane.cli.output import count, listed, ordinal, safe, warn
 from fairlane.cli.values import LIST_BYTES_MAX, argv, moment, pairs, read_text, token_count
+from fairlane.cli.verb import verb
 from fairlane.model.errors import Invalid, Refused
 from fairlane.model.instant import show_instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from fairlane.cli.verb import Options
     from fairlane.intake.fields import Records
     from fairlane.model.documents.tasks import AddedAnswer, AddedDocument
     from fairlane.model.instant import Instant
 
 
 #: Option -> its settings; the field has the option's name unless `_FIELDS` says otherwise.
-_OPTIONS: dict[str, dict[str, object]] = {
+FIELDS: Options = {
     "--project": {"metavar": "P", "help": "Whose it is; default: default."},
     "--kind": {"metavar": "K", "help": "plan, spec, phase, code, review, …; default: code."},
     "--agent": {"metavar": "A", "help": "Who does it: claude, codex, …"},
@@ -63,8 +63,6 @@ _OPTIONS: dict[str, dict[str, object]] = {
     "--meta": {"multiple": True, "metavar": "K=V", "help": "Your own; repeat."},
     "--parallel/--serial": {"default": None, "help": "Beside others of its group."},
 }
-#: Gives a command the options for a task's fields.
-takes_fields = takes_options(_OPTIONS)
 #: Option's name -> field.
 _FIELDS = {
     "artifact": "artifacts",
@@ -130,45 +128,42 @@ _ONE_ONLY = ("id", "title", "prompt", "command")
 #: The recipes that come with Fairlane, for the help; a test compares.
 RECIPES = "best-of-two, fix, full, plan"
 #: How a server names one of many tasks.
-_NAMED = re.compile(r"task ([0-9]+): ")
+_NAMED = r"task ([0-9]+): "
 #: Kind and project of a single task, and whether it waits; None: not needed.
 Look: TypeAlias = "tuple[str, str, bool] | None"
 
 
-class _BeforeCommand(click.Command):
-    """Keeps the arguments after `--` apart: they are the task's own command line."""
+#: The options that are not fields of a task.
+_HOW: Options = {
+    "--id": {"metavar": "ID", "help": "Its name; default: t1, t2, …"},
+    "--parent": {"metavar": "ID", "help": "The task that makes this one."},
+    "--need": {
+        "name": "needs",
+        "multiple": True,
+        "metavar": "ID",
+        "help": "Waits for it; repeat.",
+    },
+    "--again": {"is_flag": True, "help": "Put a task that is done or canceled back."},
+    "--force": {"is_flag": True, "help": "Even with another project's prefix in its id."},
+    "--file": {
+        "metavar": "TASKS.jsonl",
+        "help": "Many, one a line; - is stdin. All or nothing.",
+    },
+    "--chain": {"is_flag": True, "help": "With --file: each needs the one before."},
+    "--recipe": {"metavar": "NAME", "help": f"A chain out of one prompt: {RECIPES}, your own."},
+    "--dry-run": {"is_flag": True, "help": "Say what would be added; change nothing."},
+}
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Ours are the arguments before `--`."""
-        if "--" in args:
-            at = args.index("--")
-            ctx.meta["fairlane.command"] = args[at + 1 :]
-            args = args[:at]
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            if "extra argument" not in error.message:
-                raise
-            hint = 'Put the prompt in quotes: fairlane add "Fix the login form".'
-            raise Invalid(error.message, hint, code="usage") from None
 
-
-@click.command("add", cls=_BeforeCommand)
-@click.argument("prompt", required=False, metavar="[PROMPT] [-- COMMAND...]")
-@takes_fields
-@click.option("--id", metavar="ID", help="Its name; default: t1, t2, …")
-@click.option("--parent", metavar="ID", help="The task that makes this one.")
-@click.option("--need", "needs", multiple=True, metavar="ID", help="Waits for it; repeat.")
-@click.option("--again", is_flag=True, help="Put a task that is done or canceled back.")
-@click.option("--force", is_flag=True, help="Even with another project's prefix in its id.")
-@click.option("--file", metavar="TASKS.jsonl", help="Many, one a line; - is stdin. All or nothing.")
-@click.option("--chain", is_flag=True, help="With --file: each needs the one before.")
-@click.option("--recipe", metavar="NAME", help=f"A chain out of one prompt: {RECIPES}, your own.")
-@click.option("--dry-run", is_flag=True, help="Say what would be added; change nothing.")
-@takes_call
-@click.pass_context
+@verb(
+    "add",
+    FIELDS | _HOW,
+    argument="prompt",
+    settings={"required": False, "metavar": "[PROMPT] [-- COMMAND...]"},
+    rest="command",
+    hint='Put the prompt in quotes: fairlane add "Fix the login form".',
+)
 def add(
-    ctx: click.Context,
     call: Call,
     /,
     again: bool,
@@ -191,7 +186,6 @@ def add(
       fairlane add --file tasks.jsonl --group release --chain
       fairlane add "Log in with a passkey" --recipe full --project web
     """
-    options["command"] = tuple(ctx.meta.get("fairlane.command", ()))
     fields = record(options, call.clock.now())
     if recipe is not None and file is not None:
         raise Invalid("--recipe and --file were given", "Keep one of them.", code="usage")
@@ -230,7 +224,7 @@ def _add_there(call: Call, records: Records, how: dict[str, object]) -> tuple[Ad
     try:
         document: AddedAnswer = call.ask("add", tasks=records.rows, **how)
     except Invalid as error:
-        at = _NAMED.match(error.message)
+        at = re.match(_NAMED, error.message)
         if at is None:
             raise
         plain = Invalid(error.message[at.end() :], error.hint, error.error_code)

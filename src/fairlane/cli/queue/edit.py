@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import takes_call, takes_options
 from fairlane.cli.output import count, listed, paint, safe, scope_text, until_text, write
-from fairlane.cli.queue.add import record, takes_fields
+from fairlane.cli.queue.add import FIELDS, record
 from fairlane.model.errors import Refused
 from fairlane.model.instant import Instant, parse_instant
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command("edit")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@takes_fields
+@takes_options(FIELDS)
 @click.option("--prompt", metavar="TEXT", help="What the agent is told; - is stdin.")
 @takes_call
 def edit(call: Call, /, ids: tuple[str, ...], **options: object) -> None:

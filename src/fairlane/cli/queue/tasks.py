@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import click
-
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
 from fairlane.cli.output import (
     about,
     checks_text,
@@ -23,6 +21,7 @@ from fairlane.cli.output import (
     wrapped,
 )
 from fairlane.cli.queue.work_text import results_text, work_text
+from fairlane.cli.verb import ID, verb
 from fairlane.model.instant import parse_instant
 
 if TYPE_CHECKING:
@@ -44,15 +43,18 @@ if TYPE_CHECKING:
 ROWS_SHOWN = 50
 
 
-@click.command("list")
-@click.option("--project", metavar="P", help="Only of this project.")
-@click.option("--kind", metavar="K", help="Only of this kind.")
-@click.option("--status", multiple=True, metavar="S", help="Only with this status; repeat.")
-@click.option("--group", metavar="G", help="Only of this group.")
-@click.option("--held-by", metavar="HOLD", help="Only held by this gate or code: cap, needs, …")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most this many.")
-@click.option("--after", type=click.IntRange(min=0), default=0, metavar="CURSOR", hidden=True)
-@takes_call
+@verb(
+    "list",
+    {
+        "--project": {"metavar": "P", "help": "Only of this project."},
+        "--kind": {"metavar": "K", "help": "Only of this kind."},
+        "--status": {"multiple": True, "metavar": "S", "help": "Only with this status; repeat."},
+        "--group": {"metavar": "G", "help": "Only of this group."},
+        "--held-by": {"metavar": "HOLD", "help": "Only held by this gate or code: cap, needs, …"},
+        "--limit": {"type": int, "min": 1, "metavar": "N", "help": "At most this many."},
+        "--after": {"type": int, "min": 0, "default": 0, "metavar": "CURSOR", "hidden": True},
+    },
+)
 def list_(
     call: Call, /, status: tuple[str, ...], limit: int | None, after: int, **filters: str | None
 ) -> None:
@@ -72,9 +74,7 @@ def list_(
     call.show(document, lambda: list_text(document, call.clock.now()) or nothing)
 
 
-@click.command("show")
-@click.argument("task", metavar="ID", envvar="FAIRLANE_TASK")
-@takes_call
+@verb("show", {}, argument="task", settings=ID)
 def show(call: Call, task: str) -> None:
     """One task: what it says, what holds it, its attempts, its last events.
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlane.cli.options import Call, common, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import common, takes_call
 from fairlane.cli.output import count, paint, safe, warn, wrapped
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlane.careful_files import make_home, opener
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.kinds import DURATION
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import count, print_json, safe, warn, write
-from fairlane.cli.values import DURATION
 from fairlane.cli.work import serve
 from fairlane.clock import poll
 from fairlane.model.errors import FairlaneError, TryLater

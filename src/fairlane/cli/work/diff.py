@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import cells, count, has_colour, paint, print_json, safe, warn, write
 from fairlane.model.visible import visible
 

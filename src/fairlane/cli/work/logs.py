@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import click
 
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import print_json, safe, write
 from fairlane.model.errors import Invalid
 from fairlane.model.visible import visible_json

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import warn
 from fairlane.clock import SYSTEM
 from fairlane.model.errors import Invalid

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlane.careful_files import make_home
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.kinds import DURATION
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import count, paint, print_json, table, warn, write
-from fairlane.cli.values import DURATION
 from fairlane.clock import SYSTEM
 from fairlane.model.documents.reports import StatsAnswer, SummaryAnswer
 from fairlane.model.errors import TryLater

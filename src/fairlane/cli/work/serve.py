@@ -10,7 +10,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,13 +17,15 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import click
 
-from fairlane.cli.options import Call, takes_call
+from fairlane.cli.call import Call
+from fairlane.cli.options import takes_call
 from fairlane.cli.output import print_json, write
 from fairlane.clock import poll
 from fairlane.model.errors import Invalid, TryLater
+from fairlane.model.record import dataclass
 
 if TYPE_CHECKING:
-    from fairlane.cli.options import Call
+    from fairlane.cli.call import Call
     from fairlane.http.app import Served
 
 

@@ -9,9 +9,10 @@ from fairlane.engine.records.differences import Document, KnownLane, join, patch
 from fairlane.engine.records.holds import HoldsTold
 from fairlane.engine.records.recording import SEAL, sealed
 from fairlane.engine.records.seen import KEYED, PLAIN
+from fairlane.model.codec import decode
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import show_instant
-from fairlane.model.record import changed, decode
+from fairlane.model.record import changed
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Entry, Lane, LaneKey, lane_key
 from fairlane.store.base import Decision

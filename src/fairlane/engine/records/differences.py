@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from fairlane.model.record import canonical
+from fairlane.model.codec import canonical
 from fairlane.model.task import Entry
 
 T = TypeVar("T")

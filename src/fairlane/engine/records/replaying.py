@@ -13,9 +13,9 @@ from fairlane.engine.records.chain import DAMAGE, Chain
 from fairlane.engine.records.differences import unpack
 from fairlane.engine.records.older_records import OlderRecords
 from fairlane.engine.records.recording import SEAL, before, one
+from fairlane.model.codec import canonical, digest
 from fairlane.model.errors import FairlaneError, Invalid, NotFound, Refused, listed
 from fairlane.model.project import PolicyText
-from fairlane.model.record import canonical, digest
 from fairlane.model.snapshot import Snapshot
 from fairlane.planner import lanes, reference
 from fairlane.planner.conclude import plan_bytes, snapshot_document

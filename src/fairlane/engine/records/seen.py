@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from fairlane.engine.records.differences import Document, KnownLane, differ, pieces
 from fairlane.engine.records.holds import HoldsSeen
 from fairlane.engine.snapshot import PlannedRound
+from fairlane.model.codec import encode
 from fairlane.model.plan import Plan
 from fairlane.model.project import History, Pool, Project, Usage
-from fairlane.model.record import changed, encode
+from fairlane.model.record import changed
 from fairlane.model.snapshot import InFlight, Snapshot
 from fairlane.model.task import Lane, LaneKey, Status
 

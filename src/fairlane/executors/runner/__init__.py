@@ -9,15 +9,14 @@ nothing of it behind, and says in `exit.json` how it ended.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import selectors
 import signal
 import subprocess
-import sys
 import time
 from functools import partial
 
+from . import forks
 from .calls import Listener
 from .cgroup import leave
 from .confine import Confinement, Unconfined
@@ -33,6 +32,7 @@ from .files import (
     note_end,
     own_process,
     process_started,
+    read_orders,
     with_end,
     write,
 )
@@ -56,6 +56,8 @@ DRAIN_SECONDS = 1.0
 BUSY_SECONDS = 5.0
 #: Shortest sleep towards a deadline, else a tenth of what is left: no sleep alone uses it up.
 TICK_SECONDS = 0.1
+#: An agent that has printed nothing for so long has time for what its output will need.
+SETTLED_SECONDS = 0.05
 #: How often it is looked at what an agent with limits uses.
 LOOK_SECONDS = 0.25
 
@@ -75,6 +77,7 @@ class Runner:
         self._drained_at: float | None = (
             None  # the agent has ended; what it printed is read so long
         )
+        self._is_settled = False  # whether what its output needs is prepared
         self._held = Confinement(orders["sandbox"])
         self.calls: Listener | None = None
         self.agent: subprocess.Popen[bytes] | None = None
@@ -92,8 +95,6 @@ class Runner:
         try:
             if self._stop_early:
                 self.stop(self._stop_early)
-            for log in logs:
-                log.mask(self.orders["mask"])
             self._tell_start()
             self._watch(self.agent, logs)
         except OSError as error:
@@ -182,6 +183,8 @@ class Runner:
             ready = selector.select(asked)
             self._passed(asked)
             reap_orphans(agent.pid)
+            if not ready:
+                self._settle(logs)
             for key, _ in ready:
                 if not key.data(key.fd):
                     selector.unregister(key.fileobj)
@@ -190,6 +193,12 @@ class Runner:
                 self._mind_the_time()
             elif time.monotonic() >= self._drained_at:
                 break
+
+    def _settle(self, logs: list[Log]) -> None:
+        """Nothing is ready: prepare what its output will need."""
+        self._is_settled = True
+        for log in logs:
+            log.join_masks()
 
     # What becomes of a descriptor that is ready; whether it is looked at any longer.
 
@@ -250,6 +259,7 @@ class Runner:
         dues = [due for _, due in self._deadlines()] + [due for due, _ in self._ladder[:1]]
         left = min(dues, default=float("inf")) - self._awake()
         longest = LOOK_SECONDS if self._held.is_watched else 60.0
+        longest = longest if self._is_settled else SETTLED_SECONDS
         return max(0.0, min(left, max(TICK_SECONDS, left / 10), longest))
 
     def _awake(self) -> float:
@@ -275,25 +285,20 @@ def take_signals(runner: Runner) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
-def _orders() -> Orders:
-    """From standard input, or from a named pipe that is gone after it."""
-    orders: Orders
-    if len(sys.argv) < 2:
-        orders = json.load(sys.stdin)
-    else:
-        with open(sys.argv[1], encoding="utf-8") as pipe:
-            os.unlink(sys.argv[1])
-            orders = json.load(pipe)
-    return orders
-
-
 def main() -> int:
     """One agent, from its orders to its end; what needs no orders is done before they come."""
     leave()
     ignore_nothing()
+    if not forks.is_warm():
+        return _own_one()
+    forks.serve()
+    os._exit(_own_one())  # all is written; to take Python down would copy what is shared
+
+
+def _own_one() -> int:
     adopt_orphans()
     try:
-        orders = _orders()
+        orders = read_orders()
         os.chdir(orders["folder"])  # stays the run folder when the path changes
     except (OSError, ValueError):
         return 3  # the launcher died before it gave orders

@@ -1,4 +1,4 @@
-"""Files of the run folder, written whole and never through a link; processes of a run."""
+"""Orders; files of the run folder, written whole, never through a link; processes of a run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all the rest
@@ -74,6 +75,8 @@ SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 ENDED = "ended.json"
 #: How long a file is tried when the disk is full.
 WRITE_SECONDS = 60.0
+#: Most environments are shorter.
+ENVIRONMENT_CHUNK = 1 << 14
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -90,7 +93,7 @@ def write(folder: str, name: str, document: dict[str, object], now: bool = False
                 os.unlink(path + ".new")
             new = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE, 0o600)
             with os.fdopen(new, "w", encoding="utf-8") as file:
-                json.dump(document, file)
+                file.write(json.dumps(document))
                 file.flush()
                 if not now:
                     os.fsync(file.fileno())
@@ -103,6 +106,18 @@ def write(folder: str, name: str, document: dict[str, object], now: bool = False
                 document["cut"] = True
             else:
                 time.sleep(0.5)
+
+
+def read_orders() -> Orders:
+    """From standard input, or from a named pipe that is gone after it."""
+    orders: Orders
+    if len(sys.argv) < 2:
+        orders = json.load(sys.stdin)
+    else:
+        with open(sys.argv[1], encoding="utf-8") as pipe:
+            os.unlink(sys.argv[1])
+            orders = json.load(pipe)
+    return orders
 
 
 def exit_status(code: int) -> dict[str, object]:
@@ -147,10 +162,21 @@ def marked(marker: str) -> list[int]:
     mark = os.fsencode(f"{MARK}={marker}")
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-                if mark in file.read().split(b"\0"):
+            with contextlib.suppress(OSError):
+                if mark in _environment(name).split(b"\0"):
                     pids.append(int(name))
     return pids
+
+
+def _environment(pid: str) -> bytes:
+    """The environment of a process; of all processes in turn, so without a file object each."""
+    file, parts = os.open(f"/proc/{pid}/environ", os.O_RDONLY | os.O_CLOEXEC), []
+    try:
+        while part := os.read(file, ENVIRONMENT_CHUNK):
+            parts.append(part)
+    finally:
+        os.close(file)
+    return b"".join(parts)
 
 
 def end_of_file(path: str, size: int = 4096) -> str:

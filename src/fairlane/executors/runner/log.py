@@ -71,7 +71,8 @@ class Log:
         self._at = os.fstat(file).st_size
         self._times = Times(f"{path.removesuffix('.log')}.times")
         self._left, self._line_max = orders["max_bytes"], orders["line_max"]
-        self._mask: re.Pattern[bytes] | None = None
+        self._patterns = orders["mask"]
+        self._mask: re.Pattern[bytes] | None = None  # all of them in one
         self._final = orders["final"]
         self._parts: list[bytes] = []  # of a line whose end has not come
         self._length = 0
@@ -83,10 +84,12 @@ class Log:
         self._tail_max = orders["tail_bytes"]
         self._tail = b""  # the last of what was dropped, and as much again, so that masks fit
 
-    def mask(self, patterns: list[str]) -> None:
-        """Hide what fits one of these; said when the agent runs, as it takes a while to prepare."""
+    def join_masks(self) -> None:
+        """Prepare to hide what fits a pattern: milliseconds, which a silent agent need not cost."""
+        if self._mask is not None or not self._patterns:
+            return
         try:
-            self._mask = re.compile("|".join(patterns).encode()) if patterns else None
+            self._mask = re.compile("|".join(self._patterns).encode())
         except re.error as error:
             raise OSError(errno.EINVAL, f"not a regular expression: {error}", "log.mask") from error
 
@@ -142,6 +145,8 @@ class Log:
             self._beyond = b"" if kept else self._masked(finals[-1])
 
     def _masked(self, data: bytes) -> bytes:
+        if data:
+            self.join_masks()
         return self._mask.sub(b"***", data) if self._mask else data
 
     def _write(self, data: bytes) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from fairlane.executors.base import Orders, Sandbox
 from fairlane.executors.sandbox import machine, view
 from fairlane.model.errors import Shortage
 from fairlane.model.instant import SECOND
+from fairlane.model.record import replace
 from fairlane.model.sandbox import SandboxSettings
 
 #: Folders that bubblewrap gives to each agent anew.

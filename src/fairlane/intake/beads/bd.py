@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from fairlane.intake.beads.bead import id_of, parse
 from fairlane.intake.files import Printed, ask
 from fairlane.intake.sources.base import Where
 from fairlane.model.errors import Invalid, Refused, TryLater
+from fairlane.model.record import replace
 
 PROGRAM = ("bd",)
 ACTOR = "fairlane"

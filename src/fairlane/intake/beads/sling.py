@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from fairlane.intake.beads.bead import Bead
@@ -12,6 +11,7 @@ from fairlane.intake.naming import name_for
 from fairlane.intake.sources.base import LeftOut
 from fairlane.model.errors import Invalid, listed
 from fairlane.model.instant import Instant, parse_instant
+from fairlane.model.record import dataclass
 from fairlane.model.values import Reader, flag, take, text, whole
 
 SORT = "sling-context"

@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from fairlane.careful_files import read_file
 from fairlane.intake import fields
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.project import Project
+from fairlane.model.record import dataclass
 from fairlane.model.values import check_name, names, table, text
 
 STEPS_MAX = 50

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from fairlane.intake.sources.base import Collection, Found, LeftOut, Standing, W
 from fairlane.intake.trackers import backlog_folder, backlog_page
 from fairlane.intake.trackers.backlog_statuses import Statuses
 from fairlane.model.errors import Invalid, Refused
+from fairlane.model.record import replace
 
 PRIORITIES = {"high": 50, "medium": 100, "low": 150}
 DEFAULT_PREFIX = "task"

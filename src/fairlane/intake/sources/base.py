@@ -7,12 +7,12 @@ back. What follows from what it found is decided in one place for all of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from fairlane.model.instant import Instant
+from fairlane.model.record import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

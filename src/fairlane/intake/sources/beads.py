@@ -8,7 +8,6 @@ is claimed when its task starts and closed when it is done; its own text is neve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from fairlane.intake.beads import bd
 from fairlane.intake.beads.bead import COLLECTIONS, TOWN, WHAT, Bead, Web, parse, read_all
@@ -28,6 +27,7 @@ from fairlane.intake.sources.base import (
 from fairlane.model.errors import Invalid, Refused
 from fairlane.model.instant import parse_instant, show_instant
 from fairlane.model.names import OLD_NAME
+from fairlane.model.record import replace
 
 PROGRAM = bd.PROGRAM
 PRIORITIES = {"0": 0, "1": 50, "2": 100, "3": 150, "4": 200}

@@ -9,7 +9,6 @@ written back.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from fairlane.intake import outline
@@ -26,6 +25,7 @@ from fairlane.intake.sources.base import (
 from fairlane.intake.trackers import taskmaster_file
 from fairlane.intake.trackers.taskmaster_file import DEFAULT_TAG, WHAT, shown_id
 from fairlane.model.errors import Invalid
+from fairlane.model.record import replace
 
 PLACES = (".taskmaster/tasks/tasks.json", "tasks/tasks.json", "tasks.json")
 PRIORITIES = {"critical": 25, "high": 50, "medium": 100, "low": 150}

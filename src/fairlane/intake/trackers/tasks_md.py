@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, field
 from textwrap import dedent
 
 from fairlane.intake.sources.base import LeftOut
+from fairlane.model.record import dataclass, field
 
 _TASK = re.compile(r"(\s*)[-*+]\s*\[([ xX])\]\s+(\**)(T\d+[A-Za-z]*)\b\3[:.]?\s*(.*)$")
 _CHECKBOX = re.compile(r"\s*[-*+]\s*\[.?\]\s*(.*)$")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NamedTuple
+
+from fairlane.model.record import dataclass
 
 
 class Token(NamedTuple):

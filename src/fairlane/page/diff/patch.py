@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+from fairlane.model.record import dataclass, field
 
 #: Most lines of one file, and most letters of one line, that are shown.
 LINES_MAX = 3000

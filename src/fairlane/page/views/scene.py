@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from fairlane.engine.context import Context
 from fairlane.engine.snapshot import preview
@@ -14,6 +13,7 @@ from fairlane.model.documents.reports import QueuedDocument, RunningDocument, Wa
 from fairlane.model.documents.tasks import TaskDocument
 from fairlane.model.instant import HOUR, MINUTE, Instant, minute_of, parse_instant
 from fairlane.model.project import Project
+from fairlane.model.record import dataclass
 from fairlane.model.task import Status
 from fairlane.page.words import midnight
 from fairlane.planner.readiness import GATE as READINESS

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fairlane.model.instant import SECOND, show_instant
+from fairlane.lifecycle.backoff import PROVED_AFTER
+from fairlane.model.instant import show_instant
 from fairlane.model.plan import Hold
 from fairlane.planner.rules import LaneRules
 
 if TYPE_CHECKING:
     from fairlane.planner.round import Round
-
-#: A probe that ran this long unthrottled has proved the pool healthy.
-PROBE_TIME = 60 * SECOND
 
 CODES: tuple[str, ...] = ("cooldown", "probe")
 
@@ -36,4 +34,4 @@ def check(lane: LaneRules, round: Round) -> Iterator[Hold]:
     if len(probes) >= round.policy.cooldown.probe:
         text = f"pool {pool.name} is being tried by a probe after its cooldown"
         holders = tuple(task for _, task in probes)
-        yield Hold("cooldown", "probe", text, min(probes)[0] + PROBE_TIME, holders)
+        yield Hold("cooldown", "probe", text, min(probes)[0] + PROVED_AFTER, holders)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -14,6 +13,7 @@ from fairlane.intake.naming import marked, name_for
 from fairlane.intake.sources.base import LeftOut
 from fairlane.model.errors import Invalid, listed
 from fairlane.model.instant import SECOND, Instant, show_duration
+from fairlane.model.record import dataclass, field
 from fairlane.model.task import Status
 from fairlane.model.values import is_name, out_of_range, whole, wrong
 from fairlane.policy import schema

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +22,7 @@ from fairlane.model.event import Event
 from fairlane.model.instant import show_instant
 from fairlane.model.names import SCHEMA
 from fairlane.model.project import Group, Pause, Project
+from fairlane.model.record import replace
 from fairlane.model.task import Status
 from fairlane.model.values import check_name
 from fairlane.policy.edit import free_backup

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from fairlane.engine.usage import SAMPLES, knows_samples, learn_from, scopes_of
 from fairlane.model.errors import listed
 from fairlane.model.instant import Instant, minute_of
 from fairlane.model.project import Project, usage_scopes
+from fairlane.model.record import replace
 from fairlane.model.task import Status, Task, agent_of
 from fairlane.policy.policy import Policy
 from fairlane.service.conversion.base import NAMED_MAX, Brought, Converted, Spent

@@ -7,28 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
+from fairlane.model.record import NamedTuple
 
+if TYPE_CHECKING:
 
-class Schema(TypedDict, total=False):
-    """The JSON Schema of an argument."""
+    class Schema(TypedDict, total=False):
+        """The JSON Schema of an argument."""
 
-    type: str
-    description: str
-    default: object
-    enum: list[str]
-    anyOf: list[Schema]
-    items: Schema
-    properties: Mapping[str, Schema]
-    required: list[str]
-    additionalProperties: bool
-    minimum: float
-    maximum: float
-    minItems: int
-    maxItems: int
+        type: str
+        description: str
+        default: object
+        enum: list[str]
+        anyOf: list[Schema]
+        items: Schema
+        properties: Mapping[str, Schema]
+        required: list[str]
+        additionalProperties: bool
+        minimum: float
+        maximum: float
+        minItems: int
+        maxItems: int
 
+else:
+    Schema = dict  # what it may hold is for type checkers alone
 
 #: Most tasks, ids or leases that one call names.
 MANY_MAX = 10_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -14,12 +13,13 @@ from fairlane.model.errors import Invalid, NotFound, did_you_mean
 from fairlane.model.names import SCHEMA
 from fairlane.model.plan import Hold
 from fairlane.model.project import Group, Project, groups_under
+from fairlane.model.record import replace
 from fairlane.model.snapshot import waits_of
 from fairlane.model.task import Attempt, LaneKey, Status, Task
 from fairlane.planner import gates, readiness
 from fairlane.planner.readiness import GATE, SENTENCES
 from fairlane.service.attempt_named import unknown_task
-from fairlane.service.reports import documents, merging, outcome
+from fairlane.service.reports import documents, merging
 from fairlane.store.base import Filter, Placed, Reading
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def list_tasks(
 
 def show(context: Context, task: str) -> TaskAnswer:
     """One task whole: what it says, its attempts, its last events."""
+    from fairlane.service.reports import outcome
+
     with context.store.read() as reading:
         placed = reading.placed(task)
         if placed is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple, TypedDict
 
 from fairlane.model.documents.reports import PickDocument, PointDocument
 from fairlane.model.instant import HOUR, MINUTE, SECOND, Instant, minute_of, show_instant
 from fairlane.model.plan import Plan
 from fairlane.model.project import Worker
+from fairlane.model.record import replace
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Attempt, Outcome, Task
 from fairlane.planner import lanes as planner

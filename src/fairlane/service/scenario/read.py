@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -15,7 +14,7 @@ from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import DAY, Instant, show_instant
 from fairlane.model.plan import Plan, Reason
 from fairlane.model.project import usage_scopes
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field, replace
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Status
 from fairlane.model.values import COUNT_MAX, name, once, several, shown, whole, wrong

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.project import Project
+from fairlane.model.record import replace
 from fairlane.model.task import POOLS, Lease, Status, Task
 from fairlane.model.values import COUNT_MAX, flag
 from fairlane.service.scenario.world import Table, World, moment, nearest, tables

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from fairlane.model import values
 from fairlane.model.errors import Invalid, did_you_mean
 from fairlane.model.instant import WRITE_INSTANT, Instant, Micros
 from fairlane.model.project import Budget, Group, Pause, Pool, Project, Usage, Worker, ancestry
+from fairlane.model.record import replace
 from fairlane.model.values import COUNT_MAX, Reader, dollars
 from fairlane.policy.load import project_budgets
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict
 
 from fairlane.intake import fields
@@ -13,6 +12,7 @@ from fairlane.intake.naming import marked, name_for
 from fairlane.intake.routing import Router
 from fairlane.intake.sources.base import Collection, Found, Item, Standing
 from fairlane.model.project import Group
+from fairlane.model.record import dataclass, field
 from fairlane.model.task import Status, Task
 from fairlane.model.values import LIST_MAX, is_name
 from fairlane.service.sync.mapping import Entry, untouched

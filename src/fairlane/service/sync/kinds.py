@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from fairlane.engine.context import Context
 from fairlane.intake.outline import list_of
 from fairlane.intake.sources.base import Found, Item, Where
+from fairlane.model.record import replace
 
 
 def with_kinds(content: Found, kinds: Mapping[str, str]) -> Found:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict
 
 from fairlane.intake import fields
 from fairlane.intake.routing import Router
 from fairlane.intake.sources.base import Item, Where
-from fairlane.model.record import canonical, digest, encode
+from fairlane.model.codec import canonical, digest, encode
+from fairlane.model.record import dataclass, field
 from fairlane.model.task import Status, Task
 from fairlane.store.base import Reading, Writing
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from fairlane.engine.task_changes import TaskChanges
 from fairlane.intake.sources.base import Found, Item, Standing
 from fairlane.lifecycle.backoff import attempts_max, wait_after
 from fairlane.model.event import Happening
 from fairlane.model.instant import Instant, show_instant
-from fairlane.model.record import changed
+from fairlane.model.record import changed, replace
 from fairlane.model.task import Status, Task
 from fairlane.policy.policy import Policy
 from fairlane.service.sync.mapping import Entry

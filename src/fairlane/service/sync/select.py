@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from fairlane.intake.sources.base import Collection, Found, Item, LeftOut, Standing
 from fairlane.model.errors import Invalid, NotFound, Refused, did_you_mean
+from fairlane.model.record import replace
 from fairlane.service.sync.mapping import Entry
 
 #: How many bad records an error names.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import NamedTuple, TypedDict
@@ -18,6 +17,7 @@ from fairlane.model.errors import FairlaneError, NotFound, TryLater, did_you_mea
 from fairlane.model.event import Event
 from fairlane.model.instant import MINUTE, SECOND, Instant, show_instant
 from fairlane.model.names import SCHEMA
+from fairlane.model.record import replace
 from fairlane.service.sync import importing, write_back
 from fairlane.service.sync.kinds import with_kinds
 from fairlane.service.sync.mapping import source_key

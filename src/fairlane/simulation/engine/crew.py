@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass as plain_dataclass
-from dataclasses import field, replace
 
 from fairlane.clock import VirtualClock
 from fairlane.engine import attempts
@@ -15,6 +13,7 @@ from fairlane.engine.round import Committed, committed_round
 from fairlane.engine.snapshot import Asker, PlannedRound
 from fairlane.executors.base import Gone, Handle, Running, State
 from fairlane.model.instant import Instant
+from fairlane.model.record import dataclass, field, replace
 from fairlane.model.task import Attempt, Task
 from fairlane.settings import HOST, WorkerSettings
 from fairlane.simulation.processes import Machine, VirtualExecutor
@@ -46,7 +45,7 @@ class Sight(VirtualExecutor):
         return Running() if handle.text in self._running else Gone()
 
 
-@plain_dataclass(slots=True)
+@dataclass(slots=True)
 class Rounds:
     """What the workers did at one instant: the last plan of each, and what they started."""
 
@@ -54,7 +53,7 @@ class Rounds:
     started: list[tuple[Task, Attempt]] = field(default_factory=list)
 
 
-@plain_dataclass(slots=True)
+@dataclass(slots=True)
 class Member:
     """One worker; on its host it is alone."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairlane.engine.context import Context
 from fairlane.model.errors import FairlaneError
+from fairlane.model.record import dataclass, field
 from fairlane.policy.policy import Policy
 from fairlane.service.operations.call import answer, fitting
 from fairlane.service.operations.table import OPERATIONS

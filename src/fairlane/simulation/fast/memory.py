@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from fairlane.model.event import Event
 from fairlane.model.project import Droppable, Small, SmallRow, key_of
+from fairlane.model.record import dataclass, field
 from fairlane.model.snapshot import WaitCount
 from fairlane.model.task import Attempt, LaneKey, Status
 from fairlane.store.base import Booking, Writing

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 
 from fairlane.agents.demo import STEPS, USD_PER_TOKEN, Work
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Counters
 from fairlane.model.instant import DAY, SECOND, Instant, Micros
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field
 from fairlane.model.task import Outcome, Task
 from fairlane.service import projects
 from fairlane.simulation.provider import Limits

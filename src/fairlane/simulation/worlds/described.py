@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
 from operator import attrgetter
 
 from fairlane.engine.context import Context
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import DAY, Instant, Micros
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field
 from fairlane.model.task import Task
 from fairlane.simulation.provider import Limits
 from fairlane.simulation.world import Act, Arrival, Fate, Shift

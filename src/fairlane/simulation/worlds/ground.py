@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from fairlane.engine.context import Context
 from fairlane.intake.routing import DEFAULT_PROJECT
 from fairlane.model.errors import Invalid
 from fairlane.model.project import Group
-from fairlane.model.record import changed, dataclass
+from fairlane.model.record import changed, dataclass, field
 from fairlane.service import groups
 from fairlane.service.projects import place_projects
 from fairlane.settings import AgentSettings

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from fairlane.engine.end_attempt import Counters
 from fairlane.model.amounts import MICRO_DOLLARS_MAX, TOKENS_MAX
 from fairlane.model.instant import DAY, MINUTE, SECOND, Micros
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field
 from fairlane.model.task import Outcome
 from fairlane.simulation.draws import (
     CACHE_READ,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 
 from fairlane.engine.context import Context
 from fairlane.model.instant import Instant, Micros
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field
 from fairlane.model.task import Task
 from fairlane.policy.policy import Policy
 from fairlane.simulation.provider import Limits

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 
 from fairlane.model.instant import Instant, Micros
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field
 from fairlane.model.task import Task
 from fairlane.simulation.draws import draw
 from fairlane.simulation.quantiles import Constant, Distribution, Exponential

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass as plain_dataclass
-from dataclasses import field
 from decimal import Decimal
 from operator import attrgetter
 from pathlib import Path
@@ -16,6 +14,7 @@ from fairlane.model import values
 from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
 from fairlane.model.errors import FairlaneError, Invalid
 from fairlane.model.instant import SECOND, Micros
+from fairlane.model.record import dataclass, field
 from fairlane.model.task import Outcome, Task, agent_of
 from fairlane.model.values import Reader, Values
 from fairlane.policy.schema import COUNTERS
@@ -44,7 +43,7 @@ _decode = json.JSONDecoder(parse_float=Decimal, object_pairs_hook=values.once).d
 _HINT = 'A trace is one JSON object a line, such as {"attempt": "t1", "number": 1, "seconds": 60}.'
 
 
-@plain_dataclass(slots=True)
+@dataclass(slots=True)
 class _Lines:
     """What was read so far; after the first line the ground is known."""
 

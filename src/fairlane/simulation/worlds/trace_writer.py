@@ -16,10 +16,11 @@ from fairlane.clock import VirtualClock
 from fairlane.engine.context import Context
 from fairlane.intake import fields
 from fairlane.lifecycle.transitions import Stop, stop_kind
+from fairlane.model.codec import writer
 from fairlane.model.event import Event
 from fairlane.model.instant import DAY, SECOND, Instant, Micros, show_duration, show_instant
 from fairlane.model.project import Group, Project
-from fairlane.model.record import changed, writer
+from fairlane.model.record import changed
 from fairlane.model.task import Attempt, Status, Task, agent_of
 from fairlane.policy.schema import COUNTERS
 from fairlane.service.reports.listing import every

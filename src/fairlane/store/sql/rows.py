@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Hashable
 from functools import lru_cache
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
+from fairlane.model.codec import decode, encode, writer
 from fairlane.model.project import (
     Group,
     History,
@@ -19,7 +20,7 @@ from fairlane.model.project import (
     WorkerRow,
     key_of,
 )
-from fairlane.model.record import changed, decode, encode, filled, layout, writer
+from fairlane.model.record import NamedTuple, changed, filled, layout
 from fairlane.model.task import Attempt, Check, LaneKey, Lease, Status, Task, lane_key
 from fairlane.store.base import Booking, Placed
 

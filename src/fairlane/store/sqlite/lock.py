@@ -6,13 +6,13 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from fairlane.model.errors import TryLater
+from fairlane.model.record import NamedTuple
 
 #: The byte of the shared memory file that a writer of a write-ahead log locks.
 _WRITE_LOCK = 120
-_VERB = re.compile(r"[a-z]+")
+_VERB = r"[a-z]+"
 
 
 class Holder(NamedTuple):
@@ -91,7 +91,7 @@ def _command(words: list[str]) -> str:
     if "fairlane" not in names:
         return names[0]
     ours = words[names.index("fairlane") + 1 :]
-    verb = next((word for word in ours if _VERB.fullmatch(word)), "")
+    verb = next((word for word in ours if re.fullmatch(_VERB, word)), "")
     return f"fairlane {verb}".strip()
 
 

@@ -7,9 +7,9 @@ import sqlite3
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from fairlane.model.errors import Refused
+from fairlane.model.record import NamedTuple
 from fairlane.store.sqlite import file
 
 #: Marks a file as ours: "Fair" in ASCII.

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fairlane.clock import SYSTEM, Clock, Waitable
 from fairlane.model.errors import Refused
+from fairlane.model.record import NamedTuple
 from fairlane.store.sql.compacting import SqlTransaction
 from fairlane.store.sql.reading import Memo, SqlReading, read_statements
 from fairlane.store.sql.rows import Damaged

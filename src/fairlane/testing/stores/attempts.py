@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fairlane.model.errors import Refused
 from fairlane.model.project import History
+from fairlane.model.record import replace
 from fairlane.model.task import Attempt
 from fairlane.store.base import HistoryRow, Store
 from fairlane.testing.stores.builders import attempt, end, put, ready, start

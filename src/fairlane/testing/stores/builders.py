@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from fairlane.model.instant import Instant
 from fairlane.model.project import Project
+from fairlane.model.record import replace
 from fairlane.model.task import Attempt, Lane, Status, Task
 from fairlane.store.base import Placed, Store, Tally, Writing
 

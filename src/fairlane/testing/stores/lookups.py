@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from fairlane.model.record import replace
 from fairlane.model.task import Status
 from fairlane.store.base import Filter, Placed, Store
 from fairlane.testing.stores.builders import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from fairlane.model.errors import Refused
 from fairlane.model.event import Event
 from fairlane.model.project import Budget, Group, Pause, PolicyText, Pool, Project, WorkerRow
+from fairlane.model.record import replace
 from fairlane.store.base import Decision, Store
 from fairlane.testing.stores.builders import put, ready, undone
 

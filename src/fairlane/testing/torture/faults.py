@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairlane.model.record import dataclass
 from fairlane.testing.torture.cast import Cast
 from fairlane.testing.torture.dice import Dice
 from fairlane.testing.torture.history import Choice

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pprint import pformat
 from typing import Any, TypeAlias
+
+from fairlane.model.record import dataclass, replace
 
 #: One choice: what, and its arguments, all of which JSON has. `Player` has a method for each.
 Choice: TypeAlias = tuple[Any, ...]

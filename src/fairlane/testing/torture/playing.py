@@ -10,10 +10,10 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from fairlane.model.record import dataclass, field
 from fairlane.testing.torture.faults import Chooser, Rates
 from fairlane.testing.torture.history import Choice, History
 from fairlane.testing.torture.player import Player

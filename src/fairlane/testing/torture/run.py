@@ -7,10 +7,10 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 
 from fairlane.clock import SYSTEM
+from fairlane.model.record import dataclass, field
 from fairlane.testing.torture.dice import Dice
 from fairlane.testing.torture.faults import Rates
 from fairlane.testing.torture.history import History

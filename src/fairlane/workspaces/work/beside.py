@@ -11,9 +11,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
+from fairlane.model.record import replace
 from fairlane.workspaces import git, repository, submodules, tree
 from fairlane.workspaces.plain_files import NotPlain, bytes_of
 from fairlane.workspaces.work.changes import Change

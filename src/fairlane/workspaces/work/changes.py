@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
 from typing import IO, Literal
 
-from fairlane.model.record import dataclass
+from fairlane.model.record import dataclass, field
 from fairlane.workspaces import git
 from fairlane.workspaces.work.reading import Reader
 

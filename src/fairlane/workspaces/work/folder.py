@@ -7,13 +7,13 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from fairlane.careful_files import make_folder
 from fairlane.model.errors import NotFound, Refused
 from fairlane.model.project import Project
+from fairlane.model.record import replace
 from fairlane.workspaces import checkouts, clone, git, plain_files, repository
 from fairlane.workspaces.place import repo_of
 from fairlane.workspaces.plain_files import NotPlain

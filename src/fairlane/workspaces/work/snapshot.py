@@ -10,10 +10,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from fairlane.model.errors import Refused
+from fairlane.model.record import replace
 from fairlane.workspaces import git, repository, tree
 from fairlane.workspaces.plain_files import NotPlain, bytes_of
 

@@ -17,9 +17,9 @@ from fairlane.engine.records.recording import Recording
 from fairlane.engine.records.replaying import Replay
 from fairlane.engine.records.seen import KEYED, Touched
 from fairlane.engine.snapshot import PlannedRound
+from fairlane.model.codec import canonical, digest
 from fairlane.model.plan import Plan
 from fairlane.model.project import PolicyText
-from fairlane.model.record import canonical, digest
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Lane, LaneKey, Status
 from fairlane.planner import lanes as planner

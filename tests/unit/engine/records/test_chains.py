@@ -12,8 +12,8 @@ from fairlane.engine.compaction import compact
 from fairlane.engine.records.recording import before, size_of
 from fairlane.engine.round import committed_round
 from fairlane.engine.snapshot import Asker
+from fairlane.model.codec import digest
 from fairlane.model.instant import SECOND
-from fairlane.model.record import digest
 from fairlane.store.base import Decision
 from tests.unit.contexts import TestContext
 

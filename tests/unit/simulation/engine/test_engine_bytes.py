@@ -11,9 +11,9 @@ import pytest
 
 from fairlane.engine import decisions
 from fairlane.engine.context import Context
+from fairlane.model.codec import canonical, digest, encode
 from fairlane.model.event import Event
 from fairlane.model.instant import SECOND
-from fairlane.model.record import canonical, digest, encode
 from fairlane.simulation.engine import simulate
 from fairlane.simulation.run import Run
 from fairlane.simulation.world import Act

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairlane.careful_files import read_file
 from fairlane.intake.naming import name_for
 from fairlane.model.errors import Invalid
+from fairlane.model.record import dataclass, field
 from fairlane.model.values import line
 from fairlane.service.conversion.formats.agent_queue.database import Database, Row
 
