@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Set
-from dataclasses import fields
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
 
 from fairlane.engine.records.differences import Document, KnownLane, differ, pieces
 from fairlane.engine.records.holds import HoldsSeen
@@ -12,7 +12,7 @@ from fairlane.engine.snapshot import PlannedRound
 from fairlane.model.codec import encode
 from fairlane.model.plan import Plan
 from fairlane.model.project import History, Pool, Project, Usage
-from fairlane.model.record import NamedTuple, changed, dataclass, field
+from fairlane.model.record import changed
 from fairlane.model.snapshot import InFlight, Snapshot
 from fairlane.model.task import Lane, LaneKey, Status
 

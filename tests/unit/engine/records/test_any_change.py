@@ -5,9 +5,10 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +20,6 @@ from fairlane.engine.snapshot import PlannedRound
 from fairlane.model.codec import canonical, digest
 from fairlane.model.plan import Plan
 from fairlane.model.project import PolicyText
-from fairlane.model.record import NamedTuple, replace
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Lane, LaneKey, Status
 from fairlane.planner import lanes as planner
