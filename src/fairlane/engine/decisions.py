@@ -71,11 +71,12 @@ def record(tx: Writing, planned: PlannedRound) -> int | None:
         return None
     number = tx.number("decision")
     age_from = policy.score.age_from
-    full = planned.alone or _stale(last, planned, age_from)
+    changed = None
+    if not planned.alone and not _stale(last, planned, age_from):
+        changed = _changed(tx, planned, last["version"])
+    full = changed is None
     base = number if full else last["base"]
-    recorded, gone = (
-        (planned.snapshot.lanes, []) if full else _changed(tx, planned, last["version"])
-    )
+    recorded, gone = changed or (planned.snapshot.lanes, [])
     if planned.alone:
         tx.put(PolicyText(policy.digest(), canonical(policy.document()).decode()))
     else:
@@ -101,7 +102,7 @@ def record(tx: Writing, planned: PlannedRound) -> int | None:
     size = len(decision.lanes) + len(decision.rest) + len(decision.plan)
     if full:
         last = {
-            "base": number, "version": planned.version, "count": 0, "age_from": age_from,
+            "base": number, "version": planned.mark.version, "count": 0, "age_from": age_from,
             "window": planned.window, "sizes": [*last.get("sizes", []), [number, 0]],
         }  # fmt: skip
     tx.put_decision(decision, _remember(tx, last, holds, size))
@@ -119,9 +120,12 @@ def _stale(last: _Last, planned: PlannedRound, age_from: str) -> bool:
 
 def _changed(
     tx: Writing, planned: PlannedRound, since: int
-) -> tuple[tuple[Lane, ...], list[LaneKey]]:
-    """The lanes that differ from the base, and those that are gone."""
-    changed = tx.lanes_changed(since)
+) -> tuple[tuple[Lane, ...], list[LaneKey]] | None:
+    """The lanes that differ from the base, and those that are gone; None: nobody knows."""
+    news = tx.news(tx.mark()._replace(version=since))
+    if news.anything:
+        return None
+    changed = news.lanes
     wanted = changed | planned.widened
     recorded = tuple(lane for lane in planned.snapshot.lanes if lane.key in wanted)
     return recorded, sorted(changed - {lane.key for lane in recorded}, key=str)

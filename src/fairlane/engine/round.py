@@ -35,6 +35,7 @@ from fairlane.model.task import Attempt, Entry, LaneKey, Lease, Status, Task, la
 from fairlane.planner import lanes
 from fairlane.policy.policy import Policy
 from fairlane.store.base import Filter, Placed, Reading, Writing
+from fairlane.store.news import Mark
 
 #: How many tasks are brought in at most, and how many timers are looked at beyond them.
 ARRIVALS_MAX, TIMERS_SEEN = 10_000, 50
@@ -173,11 +174,11 @@ def committed_round(
     if not context.store.shared:  # there is no way out of a shared commit
         facts, planned = _plan_outside(context, asker)
     with context.store.write() as tx:
-        policy, now, version = _policy(context, tx, asker), context.now(), tx.version()
-        if planned is None or not _is_current(planned, version, policy, now):
+        policy, now, mark = _policy(context, tx, asker), context.now(), tx.mark()
+        if planned is None or not _is_current(planned, mark, policy, now):
             _bring_in(context, tx, policy, {})
             planned = look_and_plan(context, tx, policy, now, asker, facts=facts)
-            planned = replace(planned, version=version)
+            planned = replace(planned, mark=mark)
         if asker.executor == "none":
             row = asker.row(tx, planned.now)
             assert row is not None
@@ -185,9 +186,9 @@ def committed_round(
         yield tx, planned, commit(context, tx, planned)
 
 
-def _is_current(planned: PlannedRound, version: int, policy: Policy, now: Instant) -> bool:
+def _is_current(planned: PlannedRound, mark: Mark, policy: Policy, now: Instant) -> bool:
     """Whether nothing has changed while the caller waited for its turn to write."""
-    same = planned.version == version and planned.policy == policy
+    same = planned.mark == mark and planned.policy == policy
     return same and abs(now - planned.now) <= PLAN_LASTS
 
 
@@ -263,7 +264,7 @@ def commit_these(
     uncapped = replace(policy, caps={})
     plan = lanes.plan(snapshot, uncapped, now)
     planned = PlannedRound(
-        uncapped, now, tx.version(), snapshot, plan, attempts, frozenset(), asker, alone=True
+        uncapped, now, tx.mark(), snapshot, plan, attempts, frozenset(), asker, alone=True
     )
     return commit(context, tx, planned)
 

@@ -31,6 +31,7 @@ from fairlane.planner import lanes as planner
 from fairlane.policy.policy import Policy
 from fairlane.settings import host_name
 from fairlane.store.base import Reading
+from fairlane.store.news import Mark
 
 #: How many tasks of a lane are read at first, and how many times more where they are used up.
 WINDOW = 8
@@ -75,7 +76,7 @@ class PlannedRound:
 
     policy: Policy
     now: Instant
-    version: int  # of the store; everything that it has was seen
+    mark: Mark  # of the store; everything that it has was seen
     snapshot: Snapshot
     plan: Plan
     attempts: dict[str, Attempt]  # open, by task
@@ -122,7 +123,7 @@ def look_and_plan(
         try:
             plan = planner.plan(snapshot, policy, now)
             return PlannedRound(
-                policy, now, reading.version(), snapshot, plan, attempts, frozenset(widened), asker,
+                policy, now, reading.mark(), snapshot, plan, attempts, frozenset(widened), asker,
                 window=window, facts=facts,
             )  # fmt: skip
         except planner.WindowUsedUp as short:

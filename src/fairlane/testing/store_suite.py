@@ -14,6 +14,7 @@ from fairlane.testing.stores.attempts import AttemptCases
 from fairlane.testing.stores.compact import CompactCases
 from fairlane.testing.stores.lanes import LaneCases
 from fairlane.testing.stores.lookups import LookupCases
+from fairlane.testing.stores.news import NewsCases
 from fairlane.testing.stores.small_tables import SmallTableCases
 from fairlane.testing.stores.tasks import TaskCases
 from fairlane.testing.stores.transactions import TransactionCases
@@ -28,6 +29,7 @@ class StoreSuite(
     UsageCases,
     SmallTableCases,
     CompactCases,
+    NewsCases,
     TransactionCases,
 ):
     """All cases; each takes a fixture `store` that gives a new, empty store."""

@@ -45,8 +45,8 @@ BUGS: list[Bug] = [
         line(
             round.committed_round,
             (
-                "_policy(context, tx, asker), context.now(), tx.version()",
-                "_policy(context, tx, asker), context.clock.own(), tx.version()",
+                "_policy(context, tx, asker), context.now(), tx.mark()",
+                "_policy(context, tx, asker), context.clock.own(), tx.mark()",
             ),
         ),
     ),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlane.store.news import VALUES
 from fairlane.store.sqlite import migrate
 from fairlane.store.sqlite.store import SqliteStore
 
@@ -59,6 +60,23 @@ def test_small_values_keep_their_names(old: Path) -> None:
         assert {name: reading.value(name) for name in names} == {
             name: json.loads(text) for name, text in names.items()
         }
+    store.close()
+
+
+def test_versions_go_on_and_what_came_before_is_not_known(old: Path) -> None:
+    with closing(sqlite3.connect(old)) as connection:
+        (next_,) = connection.execute("SELECT next FROM numbers WHERE name = 'version'").fetchone()
+    store = SqliteStore.open(old, say=lambda message: None)
+    with store.read() as reading:
+        mark = reading.mark()
+        assert mark.version == next_ - 1
+        assert reading.news(mark).is_empty
+        assert reading.news(mark._replace(version=mark.version - 1)).anything
+    with store.write() as writing:
+        writing.put_value("v", 1)
+    with store.read() as reading:
+        assert reading.news(mark).tables == {VALUES: {"v"}}
+    assert store.check() == []
     store.close()
 
 

@@ -61,7 +61,7 @@ class FastCrew(Crew):
                 return Committed(plan, (), (), ())
             attempts = {lost.task: tx.attempt(lost.lease) for lost in plan.reclaims}
             planned = PlannedRound(
-                policy, now, tx.version(), seen.snapshot, plan,
+                policy, now, tx.mark(), seen.snapshot, plan,
                 {task: row for task, row in attempts.items() if row is not None},
                 frozenset(), member.asker,
             )  # fmt: skip

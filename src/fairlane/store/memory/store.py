@@ -48,12 +48,10 @@ class MemoryStore:
         """One transaction: undone when its block raises."""
         with self._turn:
             self._enter()
-            before = self._memory.version()
             self._memory.begin()
             try:
                 yield self._memory
-                self._memory.commit()
-                if self._memory.version() != before:
+                if self._memory.commit():
                     self._tell_others()
             except BaseException:
                 self._memory.roll_back()
@@ -126,6 +124,7 @@ class Memory(Attempts, Usage):
                 self._change_attempt(attempt, None)
             self._change(row, Row(Placed(compacted(task))))
         self._compact_usage(before)
+        self._news.anything = True
         return {
             "tasks": len(old),
             "events": self._compact_log(before),
