@@ -13,7 +13,7 @@ from fairlane.engine import attempts, decisions
 from fairlane.engine.attempts import Progress
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending, Report
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.task_changes import place
 from fairlane.model.errors import FairlaneError
 from fairlane.model.event import Happening

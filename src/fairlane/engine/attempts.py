@@ -18,8 +18,8 @@ from fairlane.engine.end_attempt import (
 )
 from fairlane.engine.lease_document import lease_documents, read_leases
 from fairlane.engine.liveness import gather, host_seen
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.round import commit_these, committed_round
-from fairlane.engine.snapshot import Asker
 from fairlane.engine.task_changes import TaskChanges
 from fairlane.engine.turn import Renewed, Turn, holds
 from fairlane.model.documents.tasks import LocalLeaseDocument

@@ -19,6 +19,7 @@ from fairlane.settings import Settings, host_name
 from fairlane.store.base import Reading, Store
 
 if TYPE_CHECKING:
+    from fairlane.engine.look.view import View
     from fairlane.executors.base import Executor
 
 #: The store's file in the home folder.
@@ -45,6 +46,7 @@ class Context:
     lease: str | None = None  # of the attempt that calls; None: a person
     executors: dict[str, Executor] = field(default_factory=dict)  # by name, as they are needed
     artifacts_after: int = 0  # the task up to which the last round looked for artifacts
+    view: View | None = field(default=None, init=False, repr=False)  # what rounds have read
     _policy: tuple[FileMark, Policy] | None = field(default=None, init=False, repr=False)
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from fairlane.engine.context import Context, parse_recorded
-from fairlane.engine.snapshot import PlannedRound
+from fairlane.engine.look.planned import PlannedRound
 from fairlane.model.errors import Invalid, NotFound, Refused
 from fairlane.model.event import Event
 from fairlane.model.instant import DAY, show_instant

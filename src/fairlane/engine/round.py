@@ -13,7 +13,10 @@ from fairlane.engine.checks import checks_of
 from fairlane.engine.context import Context, Facts, direct_slots, expired_here
 from fairlane.engine.end_attempt import end_attempt
 from fairlane.engine.liveness import gather
-from fairlane.engine.snapshot import Asker, LastCycle, PlannedRound, look, look_and_plan
+from fairlane.engine.look.lanes import WINDOW
+from fairlane.engine.look.planned import LastCycle, PlannedRound, look_and_plan
+from fairlane.engine.look.view import view_of
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.task_changes import (
     TaskChanges,
     bring_in,
@@ -177,8 +180,8 @@ def committed_round(
         policy, now, mark = _policy(context, tx, asker), context.now(), tx.mark()
         if planned is None or not _is_current(planned, mark, policy, now):
             _bring_in(context, tx, policy, {})
-            planned = look_and_plan(context, tx, policy, now, asker, facts=facts)
-            planned = replace(planned, mark=mark)
+            view = view_of(context)
+            planned = look_and_plan(context, tx, policy, now, asker, facts=facts, view=view)
         if asker.executor == "none":
             row = asker.row(tx, planned.now)
             assert row is not None
@@ -200,15 +203,14 @@ def _plan_outside(context: Context, asker: Asker) -> tuple[Facts, PlannedRound]:
     facts = Facts()
     with context.store.read() as reading:
         policy, now = _policy(context, reading, asker), context.now()
-        attempts = reading.open_attempts()
-        expired = expired_here(attempts, now)
+        view = view_of(context)
+        view.follow(reading, policy)
+        expired = expired_here(view.expired(now), now)
         waiting = files_waited_for(context, reading)
         due = reading.next_due()
         arrives = (due is not None and due <= now) or has_other_rules(reading, policy)
         if not (expired or waiting or arrives):
-            planned = look_and_plan(
-                context, reading, policy, now, asker, facts=facts, open_attempts=attempts
-            )
+            planned = look_and_plan(context, reading, policy, now, asker, facts=facts, view=view)
             return facts, planned
     appeared = appeared_now(waiting)
     facts = gather(context, expired, now)
@@ -216,7 +218,8 @@ def _plan_outside(context: Context, asker: Asker) -> tuple[Facts, PlannedRound]:
         with context.store.write() as tx:
             now = _bring_in(context, tx, policy, appeared)
     with context.store.read() as reading:
-        return facts, look_and_plan(context, reading, policy, now, asker, facts=facts)
+        view = view_of(context)
+        return facts, look_and_plan(context, reading, policy, now, asker, facts=facts, view=view)
 
 
 def notice_files(context: Context) -> None:
@@ -248,13 +251,14 @@ def commit_these(
     context: Context, tx: Writing, policy: Policy, asker: Asker, tasks: Sequence[str]
 ) -> Committed:
     """A round over these tasks alone, with no cap: the same planner, the same commit."""
-    now, attempts = context.now(), {attempt.task: attempt for attempt in tx.open_attempts()}
+    now, view = context.now(), view_of(context)
+    view.follow(tx, policy)
     rows = [row for name in dict.fromkeys(tasks) if (row := tx.placed(name)) is not None]
     ready = [row.task for row in rows if row.task.status is Status.QUEUED and not row.wait]
     by_lane: dict[LaneKey, list[Entry]] = {}
     for task in ready:
         by_lane.setdefault(task.lane, []).append(task.entry)
-    looked_at = look(context, tx, policy, now, attempts, Facts(), asker)
+    looked_at, _ = view.look(context, tx, now, Facts(), asker, WINDOW)
     slots = direct_slots(context.settings, policy)
     snapshot = replace(
         looked_at,
@@ -263,8 +267,9 @@ def commit_these(
     )
     uncapped = replace(policy, caps={})
     plan = lanes.plan(snapshot, uncapped, now)
+    attempts = {attempt.task: attempt for attempt in view.expired(now)}
     planned = PlannedRound(
-        uncapped, now, tx.mark(), snapshot, plan, attempts, frozenset(), asker, alone=True
+        uncapped, now, tx.mark(), snapshot, plan, attempts, asker=asker, alone=True
     )
     return commit(context, tx, planned)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
-from itertools import count
+from itertools import chain, count
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from fairlane.model.instant import Instant
@@ -20,6 +21,8 @@ from fairlane.policy.policy import Policy
 
 #: What planning knows of a project besides its numbers: when it changes, everything is read anew.
 _Static: TypeAlias = tuple[object, ...]
+#: What has moved since the last plan, by task: as it flies now; None: it has landed.
+Moved: TypeAlias = Mapping[str, InFlight | None]
 
 
 class Doubled(Exception):
@@ -66,9 +69,7 @@ class Kept:
         projects = snapshot.projects.values()
         self.rules = Rules(snapshot, policy, now)
         self.ledger = Ledger()
-        self.workers = Workers(
-            snapshot.workers, policy.caps.get("all"), self.ledger, snapshot.assumed
-        )
+        self._employ(snapshot)
         self.order = Order(policy, now, Share(snapshot, policy, [], frozenset()))
         self.flights: dict[str, InFlight] = {}
         self.lanes: dict[LaneKey, KeptLane] = {}
@@ -76,8 +77,10 @@ class Kept:
         self.ready: dict[LaneRules, int] = {}
         self.bound: dict[LaneRules, int] = {}  # those that something else can hold
         self.unbound = 0
-        #: Leases that nobody keeps alive, by task: when they expire.
-        self.expiries: dict[str, Instant] = {}
+        #: Leases that nobody keeps alive, by task, and all of them by when they expire.
+        self._expires: dict[str, Instant] = {}
+        self._expiries: list[tuple[Instant, str]] = []
+        self._of_pool: dict[str, dict[str, InFlight]] = {}
         self.proposed: list[Proposed] = []
         self.shelves: dict[str, Heap] = {}  # the lanes of a project (or all), best first
         self.locked: dict[LaneKey, KeptLane] = {}  # the lanes that take locks
@@ -94,26 +97,31 @@ class Kept:
         self._of_history: dict[tuple[str, str, str | None], list[LaneRules]] = {}
         self._timers: list[tuple[Instant, int, KeptLane]] = []
         self._numbers = count()
-        self._fly(snapshot.in_flight)
+        self._fly({flight.task: flight for flight in snapshot.in_flight})
 
     def fits(self, snapshot: Snapshot, policy: Policy) -> bool:
         """Whether nothing has changed that everything else rests on."""
         known = self.snapshot
         return (
             (policy is self.policy or policy == self.policy)
-            and snapshot.groups == known.groups
+            and (snapshot.groups is known.groups or snapshot.groups == known.groups)
             and snapshot.paused == known.paused
-            and snapshot.workers == known.workers
-            and snapshot.assumed == known.assumed
             and snapshot.agents == known.agents
             and self._same_projects(snapshot.projects)
         )
 
-    def follow(self, snapshot: Snapshot, lanes: tuple[Lane, ...], now: Instant) -> None:
+    def follow(
+        self, snapshot: Snapshot, lanes: tuple[Lane, ...], now: Instant, moved: Moved | None
+    ) -> None:
         """Take over what has changed; `lanes` are those with ready tasks."""
-        if self.proposed or snapshot.in_flight is not self.snapshot.in_flight:
-            self._fly(snapshot.in_flight)
-        if snapshot.history != self._histories:
+        if moved is None and snapshot.in_flight is not self.snapshot.in_flight:
+            moved = self._find_moved(snapshot.in_flight)
+        if self.proposed or moved:
+            self._fly(moved or {})
+        known = self.snapshot
+        if (snapshot.workers, snapshot.assumed) != (known.workers, known.assumed):
+            self._employ(snapshot)
+        if snapshot.history is not self._histories and snapshot.history != self._histories:
             self._learn(snapshot.history)
         self.snapshot = snapshot
         self.order.move_to(now)
@@ -122,11 +130,20 @@ class Kept:
 
     def suffices(self, now: Instant) -> bool:
         """Whether nothing has expired, nothing has a workspace, and nothing may be reserved."""
-        if self._workspaces or (self.expiries and min(self.expiries.values()) <= now):
+        if self._workspaces or (self._expiries and self._expiries[0][0] <= now):
             return False
         if self.policy.overdue.after is None:
             return True
         return not any(self.order.overdue(line.head) for line in self.locked.values())
+
+    def first_expiry(self) -> list[Instant]:
+        """When the first lease expires that nobody keeps alive, if there is any."""
+        return [at for at, _ in self._expiries[:1]]
+
+    def flights_of(self, pools: Iterable[str]) -> list[InFlight]:
+        """What is in flight in these pools, by seq."""
+        flights = [self._of_pool[pool].values() for pool in pools if pool in self._of_pool]
+        return sorted(chain.from_iterable(flights), key=attrgetter("seq"))
 
     def leave(self, task: str, rules: LaneRules, worker: str | None) -> None:
         """A task is no longer in flight."""
@@ -196,14 +213,29 @@ class Kept:
 
     # What is in flight
 
-    def _fly(self, in_flight: tuple[InFlight, ...]) -> None:
-        known = self.flights
-        flights = {flight.task: flight for flight in in_flight}
-        self._adopt(flights)
-        for task in known.keys() - flights.keys():
-            self._land(known[task])
-        for flight in [flight for flight in in_flight if known.get(flight.task) is not flight]:
-            before = known.get(flight.task)
+    def _employ(self, snapshot: Snapshot) -> None:
+        cap = self.policy.caps.get("all")
+        self.workers = Workers(snapshot.workers, cap, self.ledger, snapshot.assumed)
+
+    def _find_moved(self, in_flight: tuple[InFlight, ...]) -> Moved:
+        """What flies otherwise than it did; nobody said what."""
+        moved: dict[str, InFlight | None] = {
+            flight.task: flight
+            for flight in in_flight
+            if self.flights.get(flight.task) is not flight
+        }
+        flying = {flight.task for flight in in_flight}
+        return moved | dict.fromkeys(self.flights.keys() - flying)
+
+    def _fly(self, moved: Moved) -> None:
+        self._adopt(moved)
+        for task in [task for task, flight in moved.items() if flight is None]:
+            if task in self.flights:  # before others take off: they may take its locks
+                self._land(self.flights[task])
+        for flight in filter(None, moved.values()):
+            before = self.flights.get(flight.task)
+            if before is flight:
+                continue
             if before is not None and _place(before) != _place(flight):
                 self._land(before)
                 before = None
@@ -211,28 +243,34 @@ class Kept:
                 self._take_off(flight)
             elif before.workspace != flight.workspace:
                 self._workspaces += (flight.workspace is not None) - (before.workspace is not None)
-            self._watch(flight)
-        self.flights = flights
+            self._keep(flight)
 
-    def _adopt(self, flights: Mapping[str, InFlight]) -> None:
+    def _adopt(self, moved: Moved) -> None:
         """What was picked has started as it was picked, or it is as before."""
         for task, key, worker in self.proposed:
-            flight = flights.get(task)
+            flight = moved.get(task)
             if flight is not None and _place(flight) == (key, worker) and not flight.workspace:
-                self.flights[task] = flight
-                self._watch(flight)
+                self._keep(flight)
             else:
                 self.leave(task, self.rules_of(key), worker)
-        self._taken_from = {key for _, key, _ in self.proposed}
+            self._taken_from.add(key)
         self.proposed = []
 
-    def _watch(self, flight: InFlight) -> None:
-        """When its lease expires."""
+    def _keep(self, flight: InFlight) -> None:
+        """A task in flight as it is now."""
+        self.flights[flight.task] = flight
+        if flight.lane.pool is not None:
+            self._of_pool.setdefault(flight.lane.pool, {})[flight.task] = flight
+        self._forget_expiry(flight.task)
         at = flight.lease.expires_at
-        if at is None or flight.lease.alive:
-            self.expiries.pop(flight.task, None)
-        else:
-            self.expiries[flight.task] = at
+        if at is not None and not flight.lease.alive:
+            self._expires[flight.task] = at
+            insort(self._expiries, (at, flight.task))
+
+    def _forget_expiry(self, task: str) -> None:
+        at = self._expires.pop(task, None)
+        if at is not None:
+            del self._expiries[bisect_left(self._expiries, (at, task))]
 
     def _take_off(self, flight: InFlight) -> None:
         rules = self.rules_of(flight.lane)
@@ -245,7 +283,10 @@ class Kept:
     def _land(self, flight: InFlight) -> None:
         self.leave(flight.task, self.rules_of(flight.lane), flight.lease.worker)
         self._workspaces -= flight.workspace is not None
-        self.expiries.pop(flight.task, None)
+        self._forget_expiry(flight.task)
+        del self.flights[flight.task]
+        if flight.lane.pool is not None:
+            del self._of_pool[flight.lane.pool][flight.task]
 
     # Lanes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from fairlane.lifecycle.transitions import expired, status_after_loss
@@ -21,6 +22,7 @@ from fairlane.policy.policy import Policy
 
 WorkspaceName = tuple[str, str]  # (project, workspace)
 Probe = tuple[Instant, str]  # (start, task)
+Tasks = dict[str, None]  # in the order in which they came
 
 
 class Ledger:
@@ -30,10 +32,10 @@ class Ledger:
 
     def __init__(self) -> None:
         self.total = 0
-        self.holders: defaultdict[str, list[str]] = defaultdict(list)  # scope -> tasks in flight
+        self.holders: defaultdict[str, Tasks] = defaultdict(dict)  # scope -> tasks in flight
         self.locks: dict[str, str] = {}  # lock -> task
         self.workspaces: dict[WorkspaceName, str] = {}  # workspace -> task
-        self.slots: defaultdict[str, list[str]] = defaultdict(list)  # worker -> tasks on it
+        self.slots: defaultdict[str, Tasks] = defaultdict(dict)  # worker -> tasks on it
         self.tokens: dict[str, int] = {}  # scope -> tokens reserved
         self.usd: dict[str, int] = {}  # scope -> micro-dollars reserved
         self.probes: dict[str, list[Probe]] = {}  # unproved pool -> its probes
@@ -43,17 +45,17 @@ class Ledger:
         self.total += 1
         holders = self.holders
         for scope in scopes:
-            holders[scope].append(task)
+            holders[scope][task] = None
         if worker is not None:
-            self.slots[worker].append(task)
+            self.slots[worker][task] = None
 
     def leave(self, task: str, scopes: tuple[str, ...], worker: str | None) -> None:
         """The opposite of `enter`."""
         self.total -= 1
         for scope in scopes:
-            self.holders[scope].remove(task)
+            del self.holders[scope][task]
         if worker is not None:
-            self.slots[worker].remove(task)
+            del self.slots[worker][task]
 
     def reserve(self, scopes: tuple[str, ...], tokens: int, usd: int) -> None:
         """Tokens and dollars that a task in flight may still use."""
@@ -122,7 +124,7 @@ class Workers:
         if self.assumed:
             return tuple(self._ledger.holders.get("all", ()))
         slots = (self._ledger.slots.get(worker.name, ()) for worker in self.fitting(labels))
-        return tuple(task for tasks in slots for task in tasks)
+        return tuple(chain.from_iterable(slots))
 
     def choose(self, labels: tuple[str, ...]) -> str:
         """Of those with a free slot: fewest labels it does not need, most free slots, the name."""

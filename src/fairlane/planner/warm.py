@@ -2,8 +2,9 @@
 
 It keeps what planning reads and what did not change since the last round: the ledger of what is
 in flight, the rules of lanes, their ranks, who is present. What changed it finds by itself: parts
-of a snapshot that are the very objects of the last one have not changed. Where a snapshot has
-something that is not kept, the lane planner makes the plan.
+of a snapshot that are the very objects of the last one have not changed. Of what is in flight it
+can be told what has moved since it planned last, so that it does not look at all of it. Where a
+snapshot has something that is not kept, the lane planner makes the plan.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from fairlane.model.task import Lane
 from fairlane.planner import lanes as lane_planner
 from fairlane.planner import readiness
 from fairlane.planner.conclude import batch_hold, conclude, earliest, reason_of
-from fairlane.planner.kept import Doubled, Kept, Proposed
+from fairlane.planner.kept import Doubled, Kept, Moved, Proposed
 from fairlane.planner.lanes import WindowUsedUp, left_of, offers_of, short_of, take_all
 from fairlane.planner.order import Flight, Share
 from fairlane.planner.round import Round
@@ -52,29 +53,36 @@ class WarmPlanner:
         self._waits: tuple[tuple[WaitCount, ...], tuple[Held, ...]] = (), ()
         self._lanes: tuple[tuple[Lane, ...], tuple[Lane, ...]] = (), ()
 
-    def plan(self, snapshot: Snapshot, policy: Policy, now: Instant) -> Plan:
+    def plan(
+        self, snapshot: Snapshot, policy: Policy, now: Instant, moved: Moved | None = None
+    ) -> Plan:
         """What to start now, and why the rest waits."""
-        round = self._begin(snapshot, policy, now)
+        round = self._begin(snapshot, policy, now, moved)
         return lane_planner.plan(snapshot, policy, now) if round is None else round.in_full()
 
-    def decide(self, snapshot: Snapshot, policy: Policy, now: Instant) -> Decided:
+    def decide(
+        self, snapshot: Snapshot, policy: Policy, now: Instant, moved: Moved | None = None
+    ) -> Decided:
         """What to start now."""
-        round = self._begin(snapshot, policy, now)
+        round = self._begin(snapshot, policy, now, moved)
         if round is None:
             return decided(lane_planner.plan(snapshot, policy, now))
         return round.in_short()
 
-    def _begin(self, snapshot: Snapshot, policy: Policy, now: Instant) -> KeptRound | None:
+    def _begin(
+        self, snapshot: Snapshot, policy: Policy, now: Instant, moved: Moved | None = None
+    ) -> KeptRound | None:
         """A round on what is kept; None: there is something in it that is not kept."""
         if policy.budget or snapshot.stale:
+            self._kept = None
             return None
         lanes, waiting = self._admit(snapshot, policy, now)
         try:
             if self._kept is None or not self._kept.fits(snapshot, policy):
-                self._kept = Kept(snapshot, policy, now)
+                self._kept, moved = Kept(snapshot, policy, now), {}
             if self._kept.lacks:
                 return None
-            self._kept.follow(snapshot, lanes, now)
+            self._kept.follow(snapshot, lanes, now, moved)
         except Doubled:
             self._kept = None
             return None
@@ -131,7 +139,7 @@ class KeptRound(Round):
         for hold, count in holds:
             held[hold.code] = held.get(hold.code, 0) + count
         left = len(holds) > len(self.waiting)
-        until = earliest(self, [hold for hold, _ in holds], self.kept.expiries.values())
+        until = earliest(self, [hold for hold, _ in holds], self.kept.first_expiry())
         clocks = self.share.after() if picks else Clocks()
         reason = reason_of(self, bool(picks), left)
         return Decided(Plan(self.now, self.room, tuple(picks), (), (), reason, until, clocks), held)
@@ -145,7 +153,7 @@ class KeptRound(Round):
         self.resting |= {pool.name: pool for pool in pools if (pool.until or 0) > self.now}
         self.ledger.probes = {}
         if self.resting:
-            for flight in self.snapshot.in_flight:
+            for flight in self.kept.flights_of(self.resting):
                 resting = self.resting.get(flight.lane.pool or "")
                 if resting is not None:
                     self._probe(resting, flight)
@@ -207,8 +215,9 @@ class KeptRound(Round):
         """Holds name tasks in the order of the snapshot, then as they were picked."""
         tasks = [flight.task for flight in self.snapshot.in_flight]
         place = {task: at for at, task in enumerate([*tasks, *(pick.task for pick in picks)])}
-        for listed in (*self.ledger.holders.values(), *self.ledger.slots.values()):
-            listed.sort(key=place.__getitem__)
+        for table in (self.ledger.holders, self.ledger.slots):
+            for name, held in table.items():
+                table[name] = dict.fromkeys(sorted(held, key=place.__getitem__))
 
     def _holds(self, picks: list[Pick]) -> Iterator[tuple[Hold, int]]:
         """The hold of everything that is left, with its count."""

@@ -10,7 +10,7 @@ from fairlane.engine.attempts import Finished, Progress
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import NOTHING, Ending, Report, unknown_lease
 from fairlane.engine.lease_document import public
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.turn import Renewed
 from fairlane.lifecycle.step import HAPPENINGS
 from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX

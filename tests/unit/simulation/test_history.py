@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from fairlane.engine.context import Context
-from fairlane.engine.snapshot import preview
+from fairlane.engine.look.planned import preview
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
 from fairlane.model.project import History, Project, WorkerRow
 from fairlane.model.record import changed

@@ -15,7 +15,7 @@ from fairlane.clock import VirtualClock
 from fairlane.engine import attempts, checks
 from fairlane.engine.context import Facts
 from fairlane.engine.end_attempt import Ending
-from fairlane.engine.snapshot import PlannedRound, look_and_plan
+from fairlane.engine.look.planned import PlannedRound, look_and_plan
 from fairlane.model.errors import Refused
 from fairlane.model.event import Happening
 from fairlane.model.instant import DAY, Instant

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from fairlane.clock import VirtualClock
 from fairlane.engine.context import Context
+from fairlane.engine.look.planned import PlannedRound
 from fairlane.engine.round import Committed, carry_out
-from fairlane.engine.snapshot import PlannedRound
 from fairlane.engine.task_changes import TaskChanges, bring_in, follow_policy, has_other_rules
 from fairlane.engine.usage import Books
 from fairlane.model.event import Happening
