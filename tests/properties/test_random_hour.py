@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fairlane.engine import decisions
 from fairlane.store.memory.store import MemoryStore
 from fairlane.store.sqlite.store import SqliteStore
+from tests.looks import compare_looks
 from tests.properties.hour import Deed, Hour
 
 #: What is done most is named more than once.
@@ -27,8 +28,9 @@ EXAMPLES = settings().max_examples
 
 
 def spend(hour: Hour, deeds: list[Deed]) -> None:
-    for deed in deeds:
-        hour.do(deed)
+    with compare_looks():
+        for deed in deeds:
+            hour.do(deed)
     for planner in ("lanes", "reference"):
         assert decisions.replay(hour.context, planner=planner)["different"] == []
 
