@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from fairlane.engine import round as rounds
 from fairlane.engine.look.planned import NO_FACTS, PlannedRound, look_and_plan
 from fairlane.model.record import canonical, changed, encode
@@ -42,9 +44,6 @@ def compare_looks() -> Iterator[list[PlannedRound]]:
         compared.append(warm)
         return warm
 
-    before = rounds.look_and_plan
-    rounds.look_and_plan = both  # type: ignore[assignment]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounds, "look_and_plan", both)
         yield compared
-    finally:
-        rounds.look_and_plan = before

@@ -64,11 +64,12 @@ class _Last(TypedDict, total=False):
 
 def record(tx: Writing, planned: PlannedRound) -> int | None:
     """Keep a plan that picked or reclaimed something, or changed the set of holds."""
-    plan, policy = planned.plan, planned.policy
-    holds = sorted({f"{held.hold.gate}/{held.hold.code}" for held in plan.holds})
+    short, policy = planned.decided.plan, planned.policy
+    holds = sorted(planned.decided.holds)
     last: _Last = tx.value("decision") or _Last()
-    if not plan.picks and not plan.reclaims and last.get("holds") == holds:
+    if not short.picks and not short.reclaims and last.get("holds") == holds:
         return None
+    plan = planned.plan
     number = tx.number("decision")
     age_from = policy.score.age_from
     changed = None

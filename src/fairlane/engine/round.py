@@ -30,7 +30,7 @@ from fairlane.lifecycle.backoff import half_open_at
 from fairlane.lifecycle.step import step
 from fairlane.model.event import Happening
 from fairlane.model.instant import SECOND, Instant
-from fairlane.model.plan import Pick, Plan
+from fairlane.model.plan import Decided, Pick, Plan, decided
 from fairlane.model.project import Project
 from fairlane.model.record import changed
 from fairlane.model.snapshot import Snapshot, WaitCount, Waiting, waits_of
@@ -158,7 +158,7 @@ PLAN_LASTS = SECOND
 class Committed:
     """What a round started, and what was refused because it had changed meanwhile."""
 
-    plan: Plan
+    decided: Decided
     started: tuple[tuple[Task, Attempt], ...]
     refused: tuple[str, ...]
     reclaimed: tuple[Task, ...]
@@ -266,17 +266,17 @@ def commit_these(
         workers=tuple(replace(worker, slots=slots) for worker in looked_at.workers),
     )
     uncapped = replace(policy, caps={})
-    plan = lanes.plan(snapshot, uncapped, now)
+    short = decided(lanes.plan(snapshot, uncapped, now))
     attempts = {attempt.task: attempt for attempt in view.expired(now)}
     planned = PlannedRound(
-        uncapped, now, tx.mark(), snapshot, plan, attempts, asker=asker, alone=True
+        uncapped, now, tx.mark(), snapshot, short, attempts, asker=asker, alone=True
     )
     return commit(context, tx, planned)
 
 
 def commit(context: Context, tx: Writing, planned: PlannedRound) -> Committed:
     """Write a plan, and record it; every pick is checked again against its task."""
-    plan = planned.plan
+    plan = planned.decided.plan
     changes = TaskChanges(tx, planned.policy, planned.now, context.actor)
     books = Books(tx, planned.policy, planned.now)
     committed = carry_out(planned, changes, books)
@@ -290,7 +290,7 @@ def commit(context: Context, tx: Writing, planned: PlannedRound) -> Committed:
 
 def carry_out(planned: PlannedRound, changes: TaskChanges, books: Books) -> Committed:
     """What a plan says, each pick checked again against its task."""
-    plan, tx = planned.plan, changes.tx
+    plan, tx = planned.decided.plan, changes.tx
     _renew_living(planned, books)
     if plan.picks or plan.reclaims:
         _put_clocks(tx, planned)
@@ -303,7 +303,7 @@ def carry_out(planned: PlannedRound, changes: TaskChanges, books: Books) -> Comm
             reclaimed.append(end_attempt(changes, books, task, attempt, Happening.LOST))
     started, refused = _start(planned, touched, changes, books)
     _count_batch(tx, planned, len(started))
-    return Committed(plan, tuple(started), tuple(refused), tuple(reclaimed))
+    return Committed(planned.decided, tuple(started), tuple(refused), tuple(reclaimed))
 
 
 def _start(
@@ -311,7 +311,7 @@ def _start(
 ) -> tuple[list[tuple[Task, Attempt]], list[str]]:
     started: list[tuple[Task, Attempt]] = []
     refused: list[str] = []
-    picks = planned.plan.picks
+    picks = planned.decided.plan.picks
     fence = changes.tx.number("fence", len(picks)) if picks else 0
     for pick in picks:
         task = touched.get(pick.task)
@@ -374,12 +374,12 @@ def _put_clocks(tx: Writing, planned: PlannedRound) -> None:
     projects = planned.snapshot.projects
     moved = {
         name: now
-        for name, now in planned.plan.clocks.projects.items()
+        for name, now in planned.decided.plan.clocks.projects.items()
         if now != (projects[name].clock, projects[name].present)
     }
     tx.put_clocks(moved)
-    if planned.plan.clocks.everyone != planned.snapshot.clock:
-        tx.put_value("clock", planned.plan.clocks.everyone)
+    if planned.decided.plan.clocks.everyone != planned.snapshot.clock:
+        tx.put_value("clock", planned.decided.plan.clocks.everyone)
 
 
 def _count_batch(tx: Writing, planned: PlannedRound, started: int) -> None:

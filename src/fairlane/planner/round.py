@@ -28,7 +28,9 @@ Tasks = dict[str, None]  # in the order in which they came
 class Ledger:
     """What is in flight: by scope, locks, workspaces, slots, and tokens reserved."""
 
-    __slots__ = ("holders", "locks", "probes", "slots", "tokens", "total", "usd", "workspaces")
+    __slots__ = (
+        "_reserved", "holders", "locks", "probes", "slots", "tokens", "total", "usd", "workspaces",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.total = 0
@@ -36,6 +38,7 @@ class Ledger:
         self.locks: dict[str, str] = {}  # lock -> task
         self.workspaces: dict[WorkspaceName, str] = {}  # workspace -> task
         self.slots: defaultdict[str, Tasks] = defaultdict(dict)  # worker -> tasks on it
+        self._reserved: dict[str, tuple[tuple[str, ...], int, int]] = {}  # task -> its part
         self.tokens: dict[str, int] = {}  # scope -> tokens reserved
         self.usd: dict[str, int] = {}  # scope -> micro-dollars reserved
         self.probes: dict[str, list[Probe]] = {}  # unproved pool -> its probes
@@ -57,8 +60,18 @@ class Ledger:
         if worker is not None:
             del self.slots[worker][task]
 
-    def reserve(self, scopes: tuple[str, ...], tokens: int, usd: int) -> None:
-        """Tokens and dollars that a task in flight may still use."""
+    def reserve(self, task: str, scopes: tuple[str, ...], tokens: int, usd: int) -> None:
+        """Tokens and dollars that a task in flight may still use; in place of what it had."""
+        self.release(task)
+        self._reserved[task] = scopes, tokens, usd
+        self._add(scopes, tokens, usd)
+
+    def release(self, task: str) -> None:
+        """It uses nothing more."""
+        scopes, tokens, usd = self._reserved.pop(task, ((), 0, 0))
+        self._add(scopes, -tokens, -usd)
+
+    def _add(self, scopes: tuple[str, ...], tokens: int, usd: int) -> None:
         for scope in scopes:
             self.tokens[scope] = self.tokens.get(scope, 0) + tokens
             if usd:
@@ -224,10 +237,8 @@ class Round:
         return self.batch_left == 0 or self.free == 0
 
     def estimate(self, lane: LaneRules, guess: int | None) -> int:
-        """Tokens that an attempt will use: the caller's guess, history, or the policy's number."""
-        if guess is not None:
-            return guess
-        return lane.history.estimate if lane.history else self.policy.share.default_estimate
+        """Tokens that an attempt of this lane will use."""
+        return lane.estimate(guess, self.policy.share.default_estimate)
 
     def free_workspaces(self, lane: LaneRules) -> list[str]:
         """The workspaces of its project that it may take, best first."""
@@ -287,9 +298,7 @@ class Round:
         if workspace is not None:
             self.ledger.workspaces[lane.project, workspace] = task
         if self.rules.budgets:
-            row = lane.history
-            usd = tokens * row.usd // row.tokens if row and row.tokens else 0
-            self.ledger.reserve(lane.scopes, tokens, usd)
+            self.ledger.reserve(task, lane.scopes, tokens, lane.cost_of(tokens))
 
     def _count_preferences(self) -> None:
         for lane in self.lanes:

@@ -9,20 +9,18 @@ snapshot has something that is not kept, the lane planner makes the plan.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from fairlane.model.instant import Instant
-from fairlane.model.plan import Clocks, Held, Hold, Pick, Plan
+from fairlane.model.plan import Clocks, Decided, Held, Hold, Pick, Plan, decided, in_short
 from fairlane.model.project import Pool
-from fairlane.model.record import changed
 from fairlane.model.snapshot import Snapshot, WaitCount
 from fairlane.model.task import Lane
 from fairlane.planner import lanes as lane_planner
 from fairlane.planner import readiness
 from fairlane.planner.conclude import batch_hold, conclude, earliest, reason_of
-from fairlane.planner.kept import Doubled, Kept, Moved, Proposed
+from fairlane.planner.flying import Doubled, Moved, Proposed
+from fairlane.planner.kept import Kept
 from fairlane.planner.lanes import WindowUsedUp, left_of, offers_of, short_of, take_all
 from fairlane.planner.order import Flight, Share
 from fairlane.planner.round import Round
@@ -30,26 +28,16 @@ from fairlane.planner.rules import LaneRules
 from fairlane.policy.policy import Policy
 
 
-class Decided(NamedTuple):
-    """A plan without its holds, and how many tasks each code holds."""
-
-    plan: Plan
-    held: Mapping[str, int]
-
-
-def decided(plan: Plan) -> Decided:
-    """The same of a plan that was made in full."""
-    held: Counter[str] = Counter()
-    for row in plan.holds:
-        held[row.hold.code] += row.count
-    return Decided(changed(plan, holds=()), held)
-
-
 class WarmPlanner:
     """Plans one queue, round after round."""
 
     def __init__(self) -> None:
         self._kept: Kept | None = None
+        #: What was decided last: of what, the round, and its plan once it is known in full.
+        self._decided_of: Snapshot | None = None
+        self._decided_at: tuple[Policy, Instant] | None = None
+        self._round: KeptRound | None = None
+        self._whole: Plan | None = None
         self._waits: tuple[tuple[WaitCount, ...], tuple[Held, ...]] = (), ()
         self._lanes: tuple[tuple[Lane, ...], tuple[Lane, ...]] = (), ()
 
@@ -66,22 +54,35 @@ class WarmPlanner:
         """What to start now."""
         round = self._begin(snapshot, policy, now, moved)
         if round is None:
-            return decided(lane_planner.plan(snapshot, policy, now))
-        return round.in_short()
+            self._whole = lane_planner.plan(snapshot, policy, now)
+            self._decided_of = snapshot
+            return decided(self._whole)
+        short = round.in_short()
+        self._round, self._decided_of = round, snapshot
+        return short
+
+    def in_full(self, snapshot: Snapshot, policy: Policy, now: Instant) -> Plan:
+        """The plan that was decided; the holds are named only now."""
+        if self._decided_of is not snapshot or self._decided_at != (policy, now):
+            return lane_planner.plan(snapshot, policy, now)  # others have planned since
+        if self._whole is None and self._round is not None:
+            self._whole = self._round.concluded()
+        assert self._whole is not None
+        return self._whole
 
     def _begin(
         self, snapshot: Snapshot, policy: Policy, now: Instant, moved: Moved | None = None
     ) -> KeptRound | None:
         """A round on what is kept; None: there is something in it that is not kept."""
-        if policy.budget or snapshot.stale:
+        self._decided_of = self._round = self._whole = None
+        self._decided_at = policy, now
+        if snapshot.stale:
             self._kept = None
             return None
         lanes, waiting = self._admit(snapshot, policy, now)
         try:
             if self._kept is None or not self._kept.fits(snapshot, policy):
                 self._kept, moved = Kept(snapshot, policy, now), {}
-            if self._kept.lacks:
-                return None
             self._kept.follow(snapshot, lanes, now, moved)
         except Doubled:
             self._kept = None
@@ -115,7 +116,10 @@ class KeptRound(Round):
         self.lanes = tuple([line.lane for line in kept.lanes.values()])
         self.workers, self.ignores_room = kept.workers, False
         self.stale, self.reclaims = {}, []
-        self.reserved_locks, self.reserved_workspaces, self._preferred = {}, {}, {}
+        self.reserved_locks, self.reserved_workspaces = {}, {}
+        self._preferred = kept.preferred
+        self.picks: list[Pick] = []
+        self._shared = False  # whether it was found whose turn it is
         self._find_resting()
         self.room = self._room()
         self.free = self.room.free
@@ -123,26 +127,26 @@ class KeptRound(Round):
 
     def in_full(self) -> Plan:
         """The whole plan."""
-        self._find_share()
-        picks = self._take()
-        self._put_holders_in_order(picks)
-        return conclude(self, picks, left_of(self.kept.lanes.values(), self.order))
+        self.picks = self._take()
+        return self.concluded()
+
+    def concluded(self) -> Plan:
+        """The whole plan, where its picks were taken."""
+        if not self._shared:
+            self._find_share()
+        self._put_holders_in_order(self.picks)
+        return conclude(self, self.picks, left_of(self.kept.lanes.values(), self.order))
 
     def in_short(self) -> Decided:
         """The plan without its words; and without clocks, where nothing starts."""
-        picks: list[Pick] = []
-        if self.lanes and not self.is_full():
-            self._find_share()
-            picks = self._take()
+        picks = self.picks = self._take()
         holds = list(self._holds(picks))
-        held: dict[str, int] = {}
-        for hold, count in holds:
-            held[hold.code] = held.get(hold.code, 0) + count
         left = len(holds) > len(self.waiting)
-        until = earliest(self, [hold for hold, _ in holds], self.kept.first_expiry())
+        until = earliest(self, [hold for hold, _ in holds], self.kept.flying.first_expiry())
         clocks = self.share.after() if picks else Clocks()
         reason = reason_of(self, bool(picks), left)
-        return Decided(Plan(self.now, self.room, tuple(picks), (), (), reason, until, clocks), held)
+        plan = Plan(self.now, self.room, tuple(picks), (), (), reason, until, clocks)
+        return in_short(plan, holds)
 
     # How it begins.
 
@@ -153,7 +157,7 @@ class KeptRound(Round):
         self.resting |= {pool.name: pool for pool in pools if (pool.until or 0) > self.now}
         self.ledger.probes = {}
         if self.resting:
-            for flight in self.kept.flights_of(self.resting):
+            for flight in self.kept.flying.in_pools(self.resting):
                 resting = self.resting.get(flight.lane.pool or "")
                 if resting is not None:
                     self._probe(resting, flight)
@@ -161,6 +165,7 @@ class KeptRound(Round):
 
     def _find_share(self) -> None:
         """Whose turn it is; asked only where something may start."""
+        self._shared = True
         self.share = Share(self.snapshot, self.policy, self._list_flights(), self._active())
         self.order.compare_by(self.share)
         if self.policy.share.mode == "virtual-time":
@@ -200,11 +205,14 @@ class KeptRound(Round):
 
     def _take(self) -> list[Pick]:
         """The picks; they stay proposed."""
-        if self.is_full():
+        if not self.lanes or self.is_full():
             return []
+        self._find_share()
         shelves = self.kept.shelves.values()
         picks = take_all(self, offers_of([[*shelf] for shelf in shelves], self.order))
-        self.kept.proposed = [Proposed(pick.task, pick.lane, pick.worker) for pick in picks]
+        self.kept.proposed = [
+            Proposed(pick.task, (pick.lane, pick.worker, pick.workspace)) for pick in picks
+        ]
         lines = self.kept.lanes
         short = short_of([lines[key] for key in dict.fromkeys(pick.lane for pick in picks)])
         if short:

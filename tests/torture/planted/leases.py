@@ -13,7 +13,7 @@ from tests.torture.planted.bug import Bug, bug, entry, line
 #: A plan is committed though others have written since it was made.
 COMMITTED_BLINDLY = line(
     round._is_current,
-    ("planned.version == version", "(planned.version == version or planned.plan.picks)"),
+    ("planned.mark == mark", "(planned.mark == mark or planned.decided.plan.picks)"),
 )
 
 BUGS: list[Bug] = [

@@ -11,12 +11,13 @@ from fairlane.engine.look.lanes import WINDOW, WINDOW_GROWTH
 from fairlane.engine.look.view import View
 from fairlane.engine.look.workers import Asker
 from fairlane.model.instant import Instant
-from fairlane.model.plan import Plan
+from fairlane.model.plan import Decided, Plan, decided
 from fairlane.model.record import dataclass
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Attempt, LaneKey
 from fairlane.planner import lanes
 from fairlane.planner.lanes import WindowUsedUp
+from fairlane.planner.warm import WarmPlanner
 from fairlane.policy.policy import Policy
 from fairlane.store.base import Reading
 from fairlane.store.news import Mark
@@ -43,13 +44,23 @@ class PlannedRound:
     now: Instant
     mark: Mark  # of the store, before this transaction wrote anything
     snapshot: Snapshot
-    plan: Plan
+    decided: Decided
     attempts: dict[str, Attempt]  # those whose lease is over, by task
     widened: frozenset[LaneKey] = frozenset()
     asker: Asker | None = None
     alone: bool = False  # of some tasks only, not of the whole queue
     window: int = WINDOW  # how many tasks of every other lane were read
     facts: Facts = NO_FACTS
+    planner: WarmPlanner | None = None  # that can say it in full
+    whole: Plan | None = None  # where it was made in full
+
+    @property
+    def plan(self) -> Plan:
+        """The plan in full, with what holds the rest: that costs what is in flight."""
+        if self.whole is not None:
+            return self.whole
+        make = lanes.plan if self.planner is None else self.planner.in_full
+        return make(self.snapshot, self.policy, self.now)
 
 
 def look(
@@ -95,20 +106,23 @@ def look_and_plan(
     while True:
         try:
             if warm:
-                plan = view.planner.plan(snapshot, policy, now, view.flights.take_moved())
+                moved = view.flights.take_moved()
+                short, whole = view.planner.decide(snapshot, policy, now, moved), None
             else:
-                plan = lanes.plan(snapshot, policy, now)
-        except WindowUsedUp as short:
+                whole = lanes.plan(snapshot, policy, now)
+                short = decided(whole)
+        except WindowUsedUp as used_up:
             wider *= WINDOW_GROWTH
-            widened |= short.lanes
+            widened |= used_up.lanes
             more = view.wider(reading, widened, wider)
             read = tuple([more.get(lane.key, lane) for lane in snapshot.lanes])
             snapshot = replace(snapshot, lanes=read)
             continue
         attempts = {attempt.task: attempt for attempt in view.expired(now)}
         return PlannedRound(
-            policy, now, reading.mark(), snapshot, plan, attempts, frozenset(widened), asker,
-            window=window, facts=facts,
+            policy, now, reading.mark(), snapshot, short, attempts, frozenset(widened), asker,
+            window=window, facts=facts, planner=view.planner if warm else None,
+            whole=whole,
         )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from fairlane.engine.look.usage import Budgets, counts_usage, standing_of
 from fairlane.engine.look.view import half_opens_at
 from fairlane.engine.look.workers import Asker, assumed_worker, workers_for
 from fairlane.model.instant import Instant, minute_of
+from fairlane.model.plan import Decided
 from fairlane.model.project import (
     Group,
     History,
@@ -30,7 +31,7 @@ from fairlane.model.record import changed
 from fairlane.model.snapshot import InFlight, Snapshot, StaleWorkspace
 from fairlane.model.task import Lane, LaneKey
 from fairlane.planner.lanes import WindowUsedUp
-from fairlane.planner.warm import Decided, WarmPlanner
+from fairlane.planner.warm import WarmPlanner
 from fairlane.policy.policy import Policy
 from fairlane.simulation.fast.memory import WatchedMemory
 
