@@ -308,7 +308,7 @@ class Kept:
     def _learn(self, rows: tuple[History, ...]) -> None:
         known = self.rules.history
         history = {(row.project, row.kind, row.agent): row for row in rows}
-        places = [place for place, row in history.items() if known.get(place) is not row]
+        places = [place for place, row in history.items() if known.get(place) != row]
         places += [place for place in known if place not in history]
         for place in places:
             for rules in self._of_history.get(place, ()):

@@ -170,6 +170,7 @@ class Round:
     def __init__(self, snapshot: Snapshot, policy: Policy, now: Instant) -> None:
         self.snapshot, self.policy, self.now = snapshot, policy, now
         self.ignores_room = False  # while it is asked who is present
+        self.names_holders = True  # whether holds say who has what they wait for
         self.rules = Rules(snapshot, policy, now)
         self.ledger = Ledger()
         self.workers = Workers(

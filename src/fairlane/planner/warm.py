@@ -114,7 +114,7 @@ class KeptRound(Round):
         self.snapshot, self.policy, self.now, self.waiting = snapshot, kept.policy, now, waiting
         self.kept, self.rules, self.ledger, self.order = kept, kept.rules, kept.ledger, kept.order
         self.lanes = tuple([line.lane for line in kept.lanes.values()])
-        self.workers, self.ignores_room = kept.workers, False
+        self.workers, self.ignores_room, self.names_holders = kept.workers, False, False
         self.stale, self.reclaims = {}, []
         self.reserved_locks, self.reserved_workspaces = {}, {}
         self._preferred = kept.preferred
@@ -134,6 +134,7 @@ class KeptRound(Round):
         """The whole plan, where its picks were taken."""
         if not self._shared:
             self._find_share()
+        self.names_holders = True
         self._put_holders_in_order(self.picks)
         return conclude(self, self.picks, left_of(self.kept.lanes.values(), self.order))
 
