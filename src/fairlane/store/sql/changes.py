@@ -14,7 +14,7 @@ T = TypeVar("T")
 #: How many versions are kept at least, and how often those before them are dropped.
 KEPT, DROPPED_EVERY = 1024, 256
 #: A transaction that changes more than this says that it may have changed anything.
-NAMED_MAX = 2000
+NAMED_MAX = 10_000
 
 
 @dataclass(slots=True)
