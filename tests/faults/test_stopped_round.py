@@ -96,7 +96,7 @@ def expired(context: Context, task: str) -> None:
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [("engine.round", "_missing"), ("engine.liveness", "state_of"), ("planner.warm", "take_all")],
+    [("engine.round", "_missing"), ("engine.liveness", "state_of"), ("planner.lanes", "plan")],
     ids=["artifacts", "processes", "plan"],
 )
 def test_others_write_while_a_round_is_stopped(context, tmp_path, module, name):

@@ -165,9 +165,7 @@ class Daemon:
         most = most if files.enough else files.most(most, self.attempts.count)
         leased = self._port.lease(limit=most)  # durable before anything starts
         self.decided = leased.decided
-        self._dirty = bool(
-            leased.decided.plan.reclaims
-        )  # they wait from now on: the next plan knows it
+        self._dirty = bool(self.decided.plan.reclaims)  # they wait from now on: plan again
         self.attempts.launch(leased.documents, self.policy.capacity.spawn_delay / SECOND)
         self._note_empty(leased.decided)
         self._history.look(self.policy, lambda: bool(self.stopping))
@@ -183,8 +181,7 @@ class Daemon:
 
     def _note_empty(self, decided: Decided) -> None:
         """Log that the last of the work is done, once until there is work again."""
-        plan = decided.plan
-        empty = not plan.picks and not decided.held and not plan.room.in_flight
+        empty = not (decided.plan.picks or decided.held or decided.plan.room.in_flight)
         if empty and not self._was_empty:
             with self.context.store.write() as tx:
                 tx.log([Event(0, self.context.now(), "queue_empty")])

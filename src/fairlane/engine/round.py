@@ -173,14 +173,13 @@ def committed_round(
     The plan is made outside the write lock. It is committed as it is unless somebody has written
     meanwhile: then it is made again under the lock, without a look at processes or files.
     """
-    facts, planned = Facts(), None
+    facts, planned, view = Facts(), None, view_of(context)
     if not context.store.shared:  # there is no way out of a shared commit
         facts, planned = _plan_outside(context, asker)
     with context.store.write() as tx:
         policy, now, mark = _policy(context, tx, asker), context.now(), tx.mark()
         if planned is None or not _is_current(planned, mark, policy, now):
             _bring_in(context, tx, policy, {})
-            view = view_of(context)
             planned = look_and_plan(context, tx, policy, now, asker, facts=facts, view=view)
         if asker.executor == "none":
             row = asker.row(tx, planned.now)
@@ -200,10 +199,9 @@ def _plan_outside(context: Context, asker: Asker) -> tuple[Facts, PlannedRound]:
 
     The plan is of the time by which arrivals were brought in: of what is due later it says when.
     """
-    facts = Facts()
+    facts, view = Facts(), view_of(context)
     with context.store.read() as reading:
         policy, now = _policy(context, reading, asker), context.now()
-        view = view_of(context)
         view.follow(reading, policy)
         expired = expired_here(view.expired(now), now)
         waiting = files_waited_for(context, reading)
@@ -218,7 +216,6 @@ def _plan_outside(context: Context, asker: Asker) -> tuple[Facts, PlannedRound]:
         with context.store.write() as tx:
             now = _bring_in(context, tx, policy, appeared)
     with context.store.read() as reading:
-        view = view_of(context)
         return facts, look_and_plan(context, reading, policy, now, asker, facts=facts, view=view)
 
 

@@ -7,6 +7,7 @@ from fairlane.lifecycle import step
 from fairlane.lifecycle.transitions import LEASE, TRANSITIONS
 from fairlane.model.event import Happening
 from fairlane.model.task import Status
+from fairlane.planner.kept import Kept
 from fairlane.planner.round import Round
 from tests.torture.planted.bug import Bug, bug, entry, line
 
@@ -112,6 +113,13 @@ BUGS: list[Bug] = [
             (
                 "if expired(flight, now):",
                 'if expired(flight, now) or self.ledger.total >= (policy.caps.get("all") or 999):',
+            ),
+        ),
+        line(
+            Kept.suffices,
+            (
+                "if any(at <= now",
+                'if self.ledger.total > (self.policy.caps.get("all") or 999) or any(at <= now',
             ),
         ),
     ),

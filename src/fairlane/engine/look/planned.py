@@ -45,7 +45,7 @@ class PlannedRound:
     mark: Mark  # of the store, before this transaction wrote anything
     snapshot: Snapshot
     decided: Decided
-    attempts: dict[str, Attempt]  # those whose lease is over, by task
+    attempts: dict[str, Attempt]  # whose lease is over, or that it ends, by task
     widened: frozenset[LaneKey] = frozenset()
     asker: Asker | None = None
     alone: bool = False  # of some tasks only, not of the whole queue
@@ -119,6 +119,7 @@ def look_and_plan(
             snapshot = replace(snapshot, lanes=read)
             continue
         attempts = {attempt.task: attempt for attempt in view.expired(now)}
+        attempts |= {lost.task: view.flights.attempts[lost.task] for lost in short.plan.reclaims}
         return PlannedRound(
             policy, now, reading.mark(), snapshot, short, attempts, frozenset(widened), asker,
             window=window, facts=facts, planner=view.planner if warm else None,
