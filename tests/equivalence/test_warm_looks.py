@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlane.engine import attempts
 from fairlane.engine.context import Context
 from fairlane.engine.look.workers import Asker
 from fairlane.engine.round import committed_round
 from fairlane.model.project import Pause
 from fairlane.planner.warm import WarmPlanner
-from fairlane.service import queue
-from fairlane.settings import Settings
+from fairlane.service import queue, tasks
+from fairlane.settings import Settings, host_name
 from fairlane.store.base import Filter, Store
 from fairlane.store.memory.store import MemoryStore
 from fairlane.store.sqlite.store import SqliteStore
@@ -33,13 +34,14 @@ DEEDS = (
     "add", "add", "add", "lease", "lease", "lease", "lease", "complete", "complete", "release",
     "finish", "jump", "jump", "heartbeat", "report", "progress", "cancel", "retry", "edit", "pause",
     "resume", "resume", "weight", "rule", "reclaim", "compact", "start", "renew", "direct",
-    "lose_plan", "undo", "share", "limit_project",
+    "lose_plan", "undo", "share", "limit_project", "here", "stop",
 )  # fmt: skip
 NUMBERS = st.integers(0, 400)
 HOURS = st.lists(st.tuples(st.sampled_from(DEEDS), NUMBERS, NUMBERS), min_size=5, max_size=60)
 BUDGETS = (
     'budget = [{ scope = "all", window = "1h", tokens = 30000 }]',
     'budget = [{ scope = "project:web", window = "5m", tokens = 9000 }]',
+    'budget = [{ scope = "all", window = "total", usd = 0.004 }]',
 )
 
 
@@ -81,8 +83,22 @@ class Office(Hour):
             holder.lease(self.context, 1 + two % 2, f"worker{two % 3}")
             queue.pause(self.context, "kind:plan")
             holder.lease(self.context, 1, f"worker{one % 3}")
+            self.lose_plan(two, one)
+            holder.lease(self.context, 1, f"worker{one % 3}")
             if one % 2:
                 raise Undone
+
+    def here(self, one: int, two: int) -> None:
+        """Attempts of this host; of their processes nobody knows."""
+        asker = Asker("worker0", None, "process", host_name())
+        attempts.lease(self.context, asker, only=[self.some_task(one), self.some_task(two)])
+
+    def stop(self, one: int, _: int) -> None:
+        """A task in flight is asked to stop."""
+        with self.context.store.read() as reading:
+            flying = [task.id for task in reading.in_flight()]
+        if flying:
+            tasks.cancel(self.context, [flying[one % len(flying)]])
 
     def limit_project(self, one: int, two: int) -> None:
         from fairlane.service.projects import set_project
