@@ -13,6 +13,8 @@ T = TypeVar("T")
 
 #: How many versions are kept at least, and how often those before them are dropped.
 KEPT, DROPPED_EVERY = 1024, 256
+#: What was written after a mark so many versions ago is not read again when the same one is asked.
+LONG_AGO = 16
 #: A transaction that changes more than this says that it may have changed anything.
 NAMED_MAX = 10_000
 
@@ -21,13 +23,19 @@ NAMED_MAX = 10_000
 class Written:
     """What transactions have written; lanes by their ids, which is how a row has them."""
 
-    parts: list[News] = field(default_factory=list)
+    said: News = field(default_factory=News)
     lanes: set[int] = field(default_factory=set)
-    version: int = 0
+    version: int = -1  # of the last of them; -1: nobody knows
+
+    def include(self, later: Written) -> None:
+        """What was written after it."""
+        self.said.include(later.said)
+        self.lanes |= later.lanes
+        self.version = later.version
 
     def news(self, mark: Mark) -> News:
         """The same without the lanes."""
-        return gather(mark, self.parts)
+        return gather(mark, [self.said])
 
 
 def text_of(news: News, lanes: Iterable[int]) -> str | None:
@@ -49,15 +57,16 @@ def read_written(since: int, rows: Sequence[Row]) -> Written:
 
     The version itself is among them: one that is not there was dropped, or never committed.
     """
-    if not rows:
-        return Written([News(anything=True)], version=-1)
-    written = Written(version=rows[-1][0])
-    if rows[0][0] != since or any(text is None for _, text in rows[1:]):
-        written.parts.append(News(anything=True))
+    written = Written()
+    if rows:
+        written.version = rows[-1][0]
+    if not rows or rows[0][0] != since or any(text is None for _, text in rows[1:]):
+        written.said.anything = True
         return written
     for _, text in rows[1:]:
         parts = parse(text)
-        written.parts.append(
+        written.lanes.update(parts.get("l", ()))
+        written.said.include(
             News(
                 flights=set(parts.get("f", ())),
                 scopes=set(parts.get("s", ())),
@@ -65,7 +74,6 @@ def read_written(since: int, rows: Sequence[Row]) -> Written:
                 waits=parts.get("w", False),
             )
         )
-        written.lanes.update(parts.get("l", ()))
     return written
 
 
@@ -85,6 +93,7 @@ class Memo:
         self._values: dict[str, Any] = {}
         self._stamp: tuple[int, int] | None = None
         self._is_behind = True  # others may have written since
+        self._long_ago: tuple[int, Written] | None = None  # since a version that is asked again
         self.mark = Mark(-1, 0)  # -1: no version is known
 
     def begin(self, stamp: tuple[int, int]) -> None:
@@ -121,6 +130,17 @@ class Memo:
             for name in map(value_name, keys) if table == VALUES else (table,):
                 self.drop(name)
 
+    def written(self, since: int, read: Callable[[int], Written]) -> Written:
+        """What was written after a version."""
+        if self._long_ago is not None and self._long_ago[0] == since:
+            found = self._long_ago[1]
+            found.include(read(found.version))
+        else:
+            found = read(since)
+        if found.version - since >= LONG_AGO:
+            self._long_ago = since, found
+        return found
+
     def commit(self, stamp: tuple[int, int], version: int) -> None:
         """The cache knows what was written up to this stamp."""
         self._stamp, self.mark = stamp, self.mark._replace(version=version)
@@ -128,7 +148,7 @@ class Memo:
     def clear(self) -> None:
         """The transaction was rolled back: nothing is known."""
         self._values.clear()
-        self._stamp = None
+        self._stamp = self._long_ago = None
 
     def doubt(self) -> None:
         """What was seen may never have happened: marks from before cannot be compared."""

@@ -135,7 +135,7 @@ class SqlReading:
             return News(mark, anything=True)
         if since == mark:
             return News(mark)
-        written = self._written(since.version)
+        written = self._memo.written(since.version, self._written)
         news = written.news(mark)
         news.lanes |= self._lane_keys(written.lanes)
         return news
