@@ -9,7 +9,8 @@ snapshot has something that is not kept, the lane planner makes the plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from fairlane.model.instant import Instant
 from fairlane.model.plan import Clocks, Decided, Held, Hold, Pick, Plan, decided, in_short
@@ -26,6 +27,8 @@ from fairlane.planner.order import Flight, Share
 from fairlane.planner.round import Round
 from fairlane.planner.rules import LaneRules
 from fairlane.policy.policy import Policy
+
+T = TypeVar("T")
 
 
 class WarmPlanner:
@@ -46,7 +49,9 @@ class WarmPlanner:
     ) -> Plan:
         """What to start now, and why the rest waits."""
         round = self._begin(snapshot, policy, now, moved)
-        return lane_planner.plan(snapshot, policy, now) if round is None else round.in_full()
+        if round is None:
+            return lane_planner.plan(snapshot, policy, now)
+        return self._keep(round, round.in_full)
 
     def decide(
         self, snapshot: Snapshot, policy: Policy, now: Instant, moved: Moved | None = None
@@ -57,7 +62,7 @@ class WarmPlanner:
             self._whole = lane_planner.plan(snapshot, policy, now)
             self._decided_of = snapshot
             return decided(self._whole)
-        short = round.in_short()
+        short = self._keep(round, round.in_short)
         self._round, self._decided_of = round, snapshot
         return short
 
@@ -76,20 +81,30 @@ class WarmPlanner:
         """A round on what is kept; None: there is something in it that is not kept."""
         self._decided_of = self._round = self._whole = None
         self._decided_at = policy, now
+        kept, self._kept = self._kept, None  # whoever is interrupted begins anew
         if snapshot.stale:
-            self._kept = None
             return None
         lanes, waiting = self._admit(snapshot, policy, now)
         try:
-            if self._kept is None or not self._kept.fits(snapshot, policy):
-                self._kept, moved = Kept(snapshot, policy, now), {}
-            self._kept.follow(snapshot, lanes, now, moved)
+            if kept is None or not kept.fits(snapshot, policy):
+                kept, moved = Kept(snapshot, policy, now), {}
+            kept.follow(snapshot, lanes, now, moved)
         except Doubled:
-            self._kept = None
             return None
-        if not self._kept.suffices(now):
+        if not kept.suffices(now):
+            self._kept = kept
             return None
-        return KeptRound(self._kept, snapshot, now, waiting)
+        return KeptRound(kept, snapshot, now, waiting)
+
+    def _keep(self, round: KeptRound, say: Callable[[], T]) -> T:
+        """What a round says; what it rests on is kept when it has ended."""
+        try:
+            said = say()
+        except WindowUsedUp:
+            self._kept = round.kept
+            raise
+        self._kept = round.kept
+        return said
 
     def _admit(
         self, snapshot: Snapshot, policy: Policy, now: Instant

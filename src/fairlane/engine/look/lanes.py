@@ -39,9 +39,8 @@ class Lanes:
     def heads(self, reading: Reading, window: int) -> tuple[Lane, ...]:
         """All lanes with their first tasks."""
         if window > self._widest:
-            self._widest = window
             lanes = reading.lanes(self._age_from, window)
-            self._read = {lane.key: lane for lane in lanes}
+            self._read, self._widest = {lane.key: lane for lane in lanes}, window
         cut = self._cut.get(window)
         if cut is None:
             cut = self._cut[window] = {key: self._first(key, window) for key in self._read}

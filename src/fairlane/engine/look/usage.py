@@ -42,7 +42,8 @@ class Standing:
             return projects
         since = minute_of(now - policy.share.window)
         if since != self._since:
-            self._since, self._sums = since, reading.usage_sums("project:", since)
+            self._sums = reading.usage_sums("project:", since)
+            self._since = since
             self._booked |= projects.keys()
         before, stood = self._stood
         if projects is not before or self._booked:

@@ -24,7 +24,7 @@ from fairlane.planner.warm import WarmPlanner
 from fairlane.policy.policy import Policy
 from fairlane.settings import Settings
 from fairlane.store.base import Reading, Store
-from fairlane.store.news import NEVER
+from fairlane.store.news import NEVER, News
 
 #: What is made of a small table for planning.
 _OF: dict[type[SmallRow], Callable[[dict[str, Any]], Any]] = {
@@ -55,13 +55,15 @@ class View:
     def follow(self, reading: Reading, policy: Policy) -> None:
         """Read what has changed, in a transaction; all of it, if nobody knows what."""
         news = reading.news(self._mark)
-        same = policy is self._policy or policy == self._policy
-        if news.anything or not same:
+        self._mark = NEVER  # whoever is interrupted begins anew
+        if news.anything or not (policy is self._policy or policy == self._policy):
             self._begin_anew(policy)
-            self._mark = news.mark
             self.flights.read(reading, policy, None)
-            return
+        else:
+            self._read(reading, policy, news)
         self._mark = news.mark
+
+    def _read(self, reading: Reading, policy: Policy, news: News) -> None:
         self._lanes.read(reading, news.lanes)
         if news.flights:
             self.flights.read(reading, policy, news.flights)

@@ -144,3 +144,29 @@ def test_a_view_reads_as_much_of_each_lane_as_a_new_one(world, limit):
                 )
             assert seen(warm.snapshot) == seen(cold.snapshot)
             assert warm.window == cold.window
+
+
+class Interrupted(Exception):
+    """What comes in the middle of a look."""
+
+
+@pytest.mark.parametrize("part", ["tasks", "lanes", "table", "usage_sums", "wait_counts"])
+def test_who_was_interrupted_begins_anew(world, monkeypatch, part):
+    world.add(
+        {"id": "a"}, {"id": "b", "kind": "plan"}, {"id": "c", "not_before": "2030-01-01T00:00:00Z"}
+    )
+    view = view_of(world.context)
+    snapshot(world, view)
+    world.lease(1)
+    world.add({"id": "d", "kind": "review"}, {"id": "e", "not_before": "2031-01-01T00:00:00Z"})
+    with world.context.store.read() as reading:
+        kind = type(reading)
+
+    def fails(*_: object) -> None:
+        raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, part, fails)
+        with pytest.raises(Interrupted):
+            snapshot(world, view)
+    assert seen(snapshot(world, view)) == seen(snapshot(world, None))
