@@ -17,8 +17,9 @@ from fairlane.clock import SystemClock
 from fairlane.engine import decisions
 from fairlane.engine.context import Context, Facts
 from fairlane.engine.end_attempt import NOTHING
+from fairlane.engine.look.planned import look_and_plan
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.round import commit
-from fairlane.engine.snapshot import Asker, look_and_plan
 from fairlane.planner import lanes as planner
 from fairlane.service import pull, tasks
 

@@ -19,8 +19,9 @@ from bench.places import LANES, places
 from fairlane.app import open_context
 from fairlane.engine.context import Facts
 from fairlane.engine.end_attempt import NOTHING
+from fairlane.engine.look.planned import PlannedRound, look_and_plan
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.round import commit, committed_round
-from fairlane.engine.snapshot import Asker, PlannedRound, look_and_plan
 from fairlane.model.instant import HOUR
 from fairlane.model.project import Project
 from fairlane.model.record import changed

@@ -144,3 +144,6 @@ class TestReopened(StoreSuite):
         store = Reopened(tmp_path / "fairlane.db")
         yield store
         store.close()
+
+    def test_who_was_told_of_what_is_undone_reads_all_again(self, store: Store) -> None:
+        """A mark is of one handle, and this one is gone: nobody has it any more."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,11 @@ from fairlane.model.errors import Refused
 from fairlane.model.event import Event
 from fairlane.model.instant import DAY, HOUR, MINUTE
 from fairlane.model.project import Group, History, Pause, PolicyText, Pool, Project, WorkerRow
+from fairlane.model.record import replace
 from fairlane.model.task import Status
 from fairlane.store.base import WHOLE, Booking, Compacted, Decision, Filter, Placed
 from fairlane.store.memory.store import MemoryStore
+from fairlane.store.news import Mark
 from fairlane.testing.stores.builders import attempt, task
 from fairlane.testing.stores.transactions import world
 
@@ -272,10 +273,10 @@ def shown(lane: Lane, age_from: str) -> tuple[int, Any]:
     return lane.count, lane.in_order(age_from)
 
 
-def lanes_of(store: Store) -> tuple[int, dict[LaneKey, Any]]:
+def lanes_of(store: Store) -> tuple[Mark, dict[LaneKey, Any]]:
     with store.read() as reading:
         found = {lane.key: shown(lane, "ready") for lane in reading.lanes("ready", 99)}
-        return reading.version(), found
+        return reading.mark(), found
 
 
 @pytest.mark.slow
@@ -304,11 +305,12 @@ def both_do(stores: list[Store], undo: bool, operations: list[Any]) -> None:
     told, again = [perform(store, undo, operations) for store in stores]
     assert told == again
     answers = []
-    for store, (version, lanes) in zip(stores, before, strict=True):
+    for store, (mark, lanes) in zip(stores, before, strict=True):
         now = lanes_of(store)[1]
         changed = {key for key in {*lanes, *now} if lanes.get(key) != now.get(key)}
         with store.read() as reading:
-            assert changed <= reading.lanes_changed(version)
+            news = reading.news(mark)
+            assert news.anything or changed <= news.lanes
             answers.append((world(reading), more(reading)))
         assert store.check() == []
     assert answers[0] == answers[1]

@@ -63,7 +63,7 @@ class RunningAttempt:
 
     def version(self) -> int:
         with self.context.store.read() as reading:
-            return reading.version()
+            return reading.mark().version
 
     def rounds(self) -> Iterator[None]:
         """Turns until all is over; each begins when the store has changed, or after a moment."""

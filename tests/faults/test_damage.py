@@ -128,7 +128,7 @@ WRITES = (
 )
 
 
-@pytest.mark.parametrize("damage", ["cut by 100", "index page 0"])
+@pytest.mark.parametrize("damage", ["cut by 100", "index page 1"])
 @pytest.mark.parametrize("line", WRITES)
 def test_no_command_changes_a_damaged_store(copies, call, line, damage):
     home = copies.home(f"{line}, {damage}", damage)
@@ -150,7 +150,7 @@ def test_a_cut_store_is_not_even_opened(copies, call, line):
 
 
 def test_an_index_that_does_not_fit_is_refused_by_whoever_serves(copies, call):
-    home = copies.home("served", "index page 0")
+    home = copies.home("served", "index page 1")
     assert call(home, "list")[0] == 0, "reading goes on where it finds nothing"
     for words in (("up", "--no-server"), ("serve", "--port", "0")):
         code, document, _ = call(home, *words)

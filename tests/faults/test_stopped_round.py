@@ -15,7 +15,7 @@ import pytest
 from fairlane.clock import SystemClock
 from fairlane.engine.attempts import lease
 from fairlane.engine.context import Context
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.model.instant import SECOND
 from fairlane.model.project import Project
 from fairlane.model.record import changed
@@ -32,7 +32,7 @@ from pathlib import Path
 from fairlane.clock import SystemClock
 from fairlane.engine.attempts import lease
 from fairlane.engine.context import Context
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.settings import Settings
 from fairlane.store.sqlite.store import SqliteStore
 

@@ -25,10 +25,11 @@ from fairlane.store.sql.writing import SqlWriting
 go, real = Path(sys.argv.pop(1)), SqlWriting.finish
 
 def finish(writing):
-    real(writing)
+    version = real(writing)
     if go.exists():
         go.unlink()
         os.kill(os.getpid(), signal.SIGSTOP)
+    return version
 
 SqlWriting.finish = finish
 sys.argv[0] = "fairlane"

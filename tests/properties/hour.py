@@ -13,7 +13,7 @@ from fairlane.engine import attempts, compaction
 from fairlane.engine.attempts import Progress
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending, Report
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.task_changes import place
 from fairlane.model.errors import FairlaneError
 from fairlane.model.event import Happening
@@ -58,7 +58,11 @@ Deed = tuple[str, int, int]
 class Hour:
     """A context, the deeds, and what must hold after each of them."""
 
-    def __init__(self, home: Path, store: Store, other: Store | None = None) -> None:
+    policies: tuple[str, ...] = POLICIES
+
+    def __init__(
+        self, home: Path, store: Store, other: Store | None = None, workspaces: bool = True
+    ) -> None:
         """`other`: the same store, as a second process has it; they take turns."""
         self.clock = FixedClock(START)
         self.context = Context(home, store, Settings(), self.clock, "tester")
@@ -71,7 +75,8 @@ class Hour:
         self.rule(0, 1)
         for weight, name in enumerate(PROJECTS[1:]):
             projects.add_project(self.context, name, {"weight": weight + 1})
-        projects.set_project(self.context, "web", {"workspaces": ["w1", "w2"]})
+        if workspaces:
+            projects.set_project(self.context, "web", {"workspaces": ["w1", "w2"]})
 
     def do(self, deed: Deed) -> None:
         """One deed; a refusal is an answer, anything else is a fault."""
@@ -179,7 +184,7 @@ class Hour:
 
     def rule(self, one: int, two: int) -> None:
         """The policy file says something else from here on."""
-        self.rules = [*self.rules, POLICIES[one % len(POLICIES)]][-(1 + two % 4) :]
+        self.rules = [*self.rules, self.policies[one % len(self.policies)]][-(1 + two % 4) :]
         said = {line.split(" = ")[0]: line for line in self.rules}
         self.changes += 1
         file = self.context.policy_file

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from fairlane.engine import decisions
 from fairlane.store.memory.store import MemoryStore
 from fairlane.store.sqlite.store import SqliteStore
+from tests.looks import compare_looks
 from tests.properties.hour import Deed, Hour
 
 #: What is done most is named more than once.
@@ -42,8 +43,9 @@ def two_stores(folder: Path) -> Iterator[list[SqliteStore]]:
 
 
 def spend(hour: Hour, deeds: list[Deed]) -> None:
-    for deed in deeds:
-        hour.do(deed)
+    with compare_looks():
+        for deed in deeds:
+            hour.do(deed)
     for planner in ("lanes", "reference"):
         assert decisions.replay(hour.context, planner=planner)["different"] == []
 
@@ -60,7 +62,7 @@ def test_an_hour_in_memory(deeds: list[Deed]) -> None:
 @given(HOURS)
 def test_an_hour_on_a_file(deeds: list[Deed]) -> None:
     with tempfile.TemporaryDirectory() as folder, two_stores(Path(folder)) as both:
-        spend(Hour(Path(folder), *both), deeds)
+        spend(Hour(Path(folder), both[0], both[1]), deeds)
 
 
 @pytest.mark.slow
@@ -73,4 +75,4 @@ def test_a_long_hour(seed: int, tmp_path: Path) -> None:
         (chance.choice(DEEDS), chance.randrange(400), chance.randrange(400)) for _ in range(400)
     ]
     with two_stores(tmp_path) as both:
-        spend(Hour(tmp_path, *both), deeds)
+        spend(Hour(tmp_path, both[0], both[1]), deeds)

@@ -18,7 +18,7 @@ from fairlane.engine.context import Context
 from fairlane.model.errors import FairlaneError
 from fairlane.model.event import Event
 from fairlane.model.instant import SECOND, Instant
-from fairlane.model.plan import Plan
+from fairlane.model.plan import Decided
 from fairlane.model.record import dataclass
 from fairlane.policy.policy import Policy
 from fairlane.runtime import direct
@@ -64,7 +64,7 @@ class Daemon:
         self._sources = Sources(context, say, self.attempts.waker, what, spawn)
         self._trouble, self._files = Trouble(say, self._clock), OpenFiles(context, say)
         self._signals, self.stopping = Waker(), ""  # it ends to "leave" the agents, or "stop" them
-        self.plan: Plan | None = None
+        self.decided: Decided | None = None
         self._planned_at: Instant = 0
         self._idle_since: float | None = None
         self._was_empty = self._dirty = True  # dirty: something has changed since the plan
@@ -133,8 +133,8 @@ class Daemon:
 
     def _report_progress(self) -> None:
         """A probe that has used tokens has proved its pool healthy: the rest may start."""
-        if self.attempts.report_progress() and self.plan is not None:
-            self._dirty |= self.plan.holds_by("probe")
+        if self.attempts.report_progress() and self.decided is not None:
+            self._dirty |= "probe" in self.decided.held
 
     def _follow_changes(self) -> None:
         """A source has news, another process wrote, or the policy file changed."""
@@ -156,7 +156,7 @@ class Daemon:
 
     def _schedule(self, options: RunOptions) -> None:
         """Look, plan, commit, launch, once, if there is a reason."""
-        due = self._plan_is_due() and not (options.once and self.plan is not None)
+        due = self._plan_is_due() and not (options.once and self.decided is not None)
         self._dirty = self.attempts.changed = False
         if not due:
             return
@@ -164,24 +164,24 @@ class Daemon:
         files, most = self._files, options.limit
         most = most if files.enough else files.most(most, self.attempts.count)
         leased = self._port.lease(limit=most)  # durable before anything starts
-        self.plan = leased.plan
-        self._dirty = bool(leased.plan.reclaims)  # they wait from now on: the next plan knows it
+        self.decided = leased.decided
+        self._dirty = bool(self.decided.plan.reclaims)  # they wait from now on: plan again
         self.attempts.launch(leased.documents, self.policy.capacity.spawn_delay / SECOND)
-        self._note_empty(leased.plan)
+        self._note_empty(leased.decided)
         self._history.look(self.policy, lambda: bool(self.stopping))
 
     def _plan_is_due(self) -> bool:
         """Something changed, or a time has come; files that tasks wait for tell of nothing."""
-        if self._dirty or self.attempts.changed or self.plan is None:
+        if self._dirty or self.attempts.changed or self.decided is None:
             return True
         waited = (now := self.context.now()) - self._planned_at
-        if self.plan.wake_at is not None and now >= self.plan.wake_at:
+        if self.decided.plan.wake_at is not None and now >= self.decided.plan.wake_at:
             return True
-        return waited >= self.policy.cycle.interval and self.plan.holds_by("artifact")
+        return waited >= self.policy.cycle.interval and "artifact" in self.decided.held
 
-    def _note_empty(self, plan: Plan) -> None:
+    def _note_empty(self, decided: Decided) -> None:
         """Log that the last of the work is done, once until there is work again."""
-        empty = not plan.picks and not plan.holds and not plan.room.in_flight
+        empty = not (decided.plan.picks or decided.held or decided.plan.room.in_flight)
         if empty and not self._was_empty:
             with self.context.store.write() as tx:
                 tx.log([Event(0, self.context.now(), "queue_empty")])
@@ -194,7 +194,7 @@ class Daemon:
         if not options.until_idle or busy or self._sources.unfinished:
             self._idle_since = None
             return False
-        if self.plan is None or self.plan.wake_at is None or self.plan.is_idle:
+        if self.decided is None or self.decided.plan.wake_at is None or self.decided.is_idle:
             return True
         now = self._clock.monotonic()
         self._idle_since = now if self._idle_since is None else self._idle_since
@@ -206,8 +206,8 @@ class Daemon:
             return
         dues = self._sources.due_in(), self.attempts.due_in()
         left = min(LOOK_SECONDS, self.policy.cycle.interval / SECOND, *dues)
-        if self.plan is not None and self.plan.wake_at is not None:
-            left = min(left, (self.plan.wake_at - self.context.now()) / SECOND)
+        if self.decided is not None and self.decided.plan.wake_at is not None:
+            left = min(left, (self.decided.plan.wake_at - self.context.now()) / SECOND)
         self._wait(max(0.0, left))
 
     def _wait(self, seconds: float) -> None:

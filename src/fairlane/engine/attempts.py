@@ -18,14 +18,14 @@ from fairlane.engine.end_attempt import (
 )
 from fairlane.engine.lease_document import lease_documents, read_leases
 from fairlane.engine.liveness import gather, host_seen
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.round import commit_these, committed_round
-from fairlane.engine.snapshot import Asker
 from fairlane.engine.task_changes import TaskChanges
 from fairlane.engine.turn import Renewed, Turn, holds
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.model.errors import FairlaneError, is_environmental
 from fairlane.model.event import Happening
-from fairlane.model.plan import Plan
+from fairlane.model.plan import Decided
 from fairlane.model.project import Group, Pause, Project, WorkerRow
 from fairlane.model.record import changed, dataclass
 from fairlane.model.task import Attempt, Outcome, Status, Task
@@ -47,10 +47,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Leases:
-    """What one round leased, and the plan that it followed."""
+    """What one round leased, and the plan that it followed, in short."""
 
     documents: list[LocalLeaseDocument]
-    plan: Plan
+    decided: Decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +102,13 @@ def lease(
             policy = context.policy()  # as of the turn, not of the wait for it
             committed = commit_these(context, tx, policy, asker, only)
             leases = read_leases(tx, committed.started)
-        return Leases(lease_documents(context, policy, leases), committed.plan)
+        return Leases(lease_documents(context, policy, leases), committed.decided)
     begun = context.clock.monotonic()
     with committed_round(context, asker) as (tx, planned, committed):
         leases = read_leases(tx, committed.started)
         if leases and asker.executor != "none":
             tx.put_value("cycle_seconds", round(context.clock.monotonic() - begun, 6))
-    return Leases(lease_documents(context, planned.policy, leases), committed.plan)
+    return Leases(lease_documents(context, planned.policy, leases), committed.decided)
 
 
 def present(context: Context) -> None:

@@ -18,6 +18,7 @@ from fairlane.settings import Settings, host_name
 from fairlane.store.base import Reading, Store
 
 if TYPE_CHECKING:
+    from fairlane.engine.look.view import View
     from fairlane.engine.records.recording import Recording
     from fairlane.executors.base import Executor
 
@@ -49,6 +50,7 @@ class Context:
     executors: dict[str, Executor] = field(default_factory=dict)  # by name, as they are needed
     recordings: dict[str, Recording] = field(default_factory=dict)  # of whole rounds, and others
     artifacts_after: int = 0  # the task up to which the last round looked for artifacts
+    view: View | None = field(default=None, init=False, repr=False)  # what rounds have read
     _policy: tuple[FileMark, Policy] | None = field(default=None, init=False, repr=False)
 
     @property

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypedDict
 
 from fairlane.engine.context import Context
+from fairlane.engine.look.planned import PlannedRound
 from fairlane.engine.records.recording import Recording, one, size_of
 from fairlane.engine.records.replaying import Damaged, Replay, every
 from fairlane.engine.records.seen import Touched
-from fairlane.engine.snapshot import PlannedRound
 from fairlane.model.codec import canonical
 from fairlane.model.errors import NotFound
 from fairlane.model.instant import show_instant
@@ -55,13 +55,13 @@ def record(
 
     `touched`: what may differ from the snapshot of the call before; None: anything.
     """
-    plan, policy = planned.plan, planned.policy
+    short, policy = planned.decided.plan, planned.policy
     recording = context.recordings.setdefault("alone" if planned.alone else WHOLE, Recording())
     for kind, each in context.recordings.items():
         each.hear(touched if kind == WHOLE else None)
-    holds = sorted({f"{held.hold.gate}/{held.hold.code}" for held in plan.holds})
+    holds = sorted(planned.decided.holds)
     last: _Last = tx.value("decision") or _Last()
-    if not plan.picks and not plan.reclaims and last.get("holds") == holds:
+    if not short.picks and not short.reclaims and last.get("holds") == holds:
         return None
     if planned.alone:
         tx.put(PolicyText(policy.digest(), canonical(policy.document()).decode()))

@@ -10,7 +10,7 @@ from fairlane.engine import attempts, checks
 from fairlane.engine.attempts import Blocked, Finished, Leases, Progress
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.turn import Renewed
 from fairlane.model.documents.tasks import LocalLeaseDocument
 from fairlane.settings import host_name

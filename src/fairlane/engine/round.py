@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from fairlane.engine import decisions
 from fairlane.engine.checks import checks_of
 from fairlane.engine.context import Context, Facts, direct_slots, expired_here
 from fairlane.engine.end_attempt import end_attempt
 from fairlane.engine.liveness import gather
-from fairlane.engine.snapshot import Asker, LastCycle, PlannedRound, look, look_and_plan
+from fairlane.engine.look.lanes import WINDOW
+from fairlane.engine.look.planned import LastCycle, PlannedRound, look_and_plan
+from fairlane.engine.look.view import view_of
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.task_changes import (
     TaskChanges,
     bring_in,
@@ -26,14 +28,15 @@ from fairlane.lifecycle.backoff import half_open_at
 from fairlane.lifecycle.step import step
 from fairlane.model.event import Happening
 from fairlane.model.instant import SECOND, Instant
-from fairlane.model.plan import Pick, Plan
+from fairlane.model.plan import Decided, Pick, Plan, decided
 from fairlane.model.project import Project
-from fairlane.model.record import changed, dataclass, replace
+from fairlane.model.record import NamedTuple, changed, dataclass, replace
 from fairlane.model.snapshot import Snapshot, WaitCount, Waiting, waits_of
 from fairlane.model.task import Attempt, Entry, LaneKey, Lease, Status, Task, lane_of
 from fairlane.planner import lanes
 from fairlane.policy.policy import Policy
 from fairlane.store.base import Filter, Placed, Reading, Writing
+from fairlane.store.news import Mark
 
 #: How many tasks are brought in at most, and how many timers are looked at beyond them.
 ARRIVALS_MAX, TIMERS_SEEN = 10_000, 50
@@ -153,7 +156,7 @@ PLAN_LASTS = SECOND
 class Committed:
     """What a round started, and what was refused because it had changed meanwhile."""
 
-    plan: Plan
+    decided: Decided
     started: tuple[tuple[Task, Attempt], ...]
     refused: tuple[str, ...]
     reclaimed: tuple[Task, ...]
@@ -168,15 +171,14 @@ def committed_round(
     The plan is made outside the write lock. It is committed as it is unless somebody has written
     meanwhile: then it is made again under the lock, without a look at processes or files.
     """
-    facts, planned = Facts(), None
+    facts, planned, view = Facts(), None, view_of(context)
     if not context.store.shared:  # there is no way out of a shared commit
         facts, planned = _plan_outside(context, asker)
     with context.store.write() as tx:
-        policy, now, version = _policy(context, tx, asker), context.now(), tx.version()
-        if planned is None or not _is_current(planned, version, policy, now):
+        policy, now, mark = _policy(context, tx, asker), context.now(), tx.mark()
+        if planned is None or not _is_current(planned, mark, policy, now):
             _bring_in(context, tx, policy, {})
-            planned = look_and_plan(context, tx, policy, now, asker, facts=facts)
-            planned = replace(planned, version=version)
+            planned = look_and_plan(context, tx, policy, now, asker, facts=facts, view=view)
         if asker.executor == "none":
             row = asker.row(tx, planned.now)
             assert row is not None
@@ -184,9 +186,9 @@ def committed_round(
         yield tx, planned, commit(context, tx, planned)
 
 
-def _is_current(planned: PlannedRound, version: int, policy: Policy, now: Instant) -> bool:
+def _is_current(planned: PlannedRound, mark: Mark, policy: Policy, now: Instant) -> bool:
     """Whether nothing has changed while the caller waited for its turn to write."""
-    same = planned.version == version and planned.policy == policy
+    same = planned.mark == mark and planned.policy == policy
     return same and abs(now - planned.now) <= PLAN_LASTS
 
 
@@ -195,18 +197,16 @@ def _plan_outside(context: Context, asker: Asker) -> tuple[Facts, PlannedRound]:
 
     The plan is of the time by which arrivals were brought in: of what is due later it says when.
     """
-    facts = Facts()
+    facts, view = Facts(), view_of(context)
     with context.store.read() as reading:
         policy, now = _policy(context, reading, asker), context.now()
-        attempts = reading.open_attempts()
-        expired = expired_here(attempts, now)
+        view.follow(reading, policy)
+        expired = expired_here(view.expired(now), now)
         waiting = files_waited_for(context, reading)
         due = reading.next_due()
         arrives = (due is not None and due <= now) or has_other_rules(reading, policy)
         if not (expired or waiting or arrives):
-            planned = look_and_plan(
-                context, reading, policy, now, asker, facts=facts, open_attempts=attempts
-            )
+            planned = look_and_plan(context, reading, policy, now, asker, facts=facts, view=view)
             return facts, planned
     appeared = appeared_now(waiting)
     facts = gather(context, expired, now)
@@ -214,7 +214,7 @@ def _plan_outside(context: Context, asker: Asker) -> tuple[Facts, PlannedRound]:
         with context.store.write() as tx:
             now = _bring_in(context, tx, policy, appeared)
     with context.store.read() as reading:
-        return facts, look_and_plan(context, reading, policy, now, asker, facts=facts)
+        return facts, look_and_plan(context, reading, policy, now, asker, facts=facts, view=view)
 
 
 def notice_files(context: Context) -> None:
@@ -246,13 +246,14 @@ def commit_these(
     context: Context, tx: Writing, policy: Policy, asker: Asker, tasks: Sequence[str]
 ) -> Committed:
     """A round over these tasks alone, with no cap: the same planner, the same commit."""
-    now, attempts = context.now(), {attempt.task: attempt for attempt in tx.open_attempts()}
+    now, view = context.now(), view_of(context)
+    view.follow(tx, policy)
     rows = [row for name in dict.fromkeys(tasks) if (row := tx.placed(name)) is not None]
     ready = [row.task for row in rows if row.task.status is Status.QUEUED and not row.wait]
     by_lane: dict[LaneKey, list[Entry]] = {}
     for task in ready:
         by_lane.setdefault(task.lane, []).append(task.entry)
-    looked_at = look(context, tx, policy, now, attempts, Facts(), asker)
+    looked_at, _ = view.look(context, tx, now, Facts(), asker, WINDOW)
     slots = direct_slots(context.settings, policy)
     snapshot = replace(
         looked_at,
@@ -260,16 +261,17 @@ def commit_these(
         workers=tuple(replace(worker, slots=slots) for worker in looked_at.workers),
     )
     uncapped = replace(policy, caps={})
-    plan = lanes.plan(snapshot, uncapped, now)
+    short = decided(lanes.plan(snapshot, uncapped, now))
+    attempts = {attempt.task: attempt for attempt in view.expired(now)}
     planned = PlannedRound(
-        uncapped, now, tx.version(), snapshot, plan, attempts, frozenset(), asker, alone=True
+        uncapped, now, tx.mark(), snapshot, short, attempts, asker=asker, alone=True
     )
     return commit(context, tx, planned)
 
 
 def commit(context: Context, tx: Writing, planned: PlannedRound) -> Committed:
     """Write a plan, and record it; every pick is checked again against its task."""
-    plan = planned.plan
+    plan = planned.decided.plan
     changes = TaskChanges(tx, planned.policy, planned.now, context.actor)
     books = Books(tx, planned.policy, planned.now)
     committed = carry_out(planned, changes, books)
@@ -283,7 +285,7 @@ def commit(context: Context, tx: Writing, planned: PlannedRound) -> Committed:
 
 def carry_out(planned: PlannedRound, changes: TaskChanges, books: Books) -> Committed:
     """What a plan says, each pick checked again against its task."""
-    plan, tx = planned.plan, changes.tx
+    plan, tx = planned.decided.plan, changes.tx
     _renew_living(planned, books)
     if plan.picks or plan.reclaims:
         _put_clocks(tx, planned)
@@ -296,7 +298,7 @@ def carry_out(planned: PlannedRound, changes: TaskChanges, books: Books) -> Comm
             reclaimed.append(end_attempt(changes, books, task, attempt, Happening.LOST))
     started, refused = _start(planned, touched, changes, books)
     _count_batch(tx, planned, len(started))
-    return Committed(plan, tuple(started), tuple(refused), tuple(reclaimed))
+    return Committed(planned.decided, tuple(started), tuple(refused), tuple(reclaimed))
 
 
 def _start(
@@ -304,7 +306,7 @@ def _start(
 ) -> tuple[list[tuple[Task, Attempt]], list[str]]:
     started: list[tuple[Task, Attempt]] = []
     refused: list[str] = []
-    picks = planned.plan.picks
+    picks = planned.decided.plan.picks
     fence = changes.tx.number("fence", len(picks)) if picks else 0
     for pick in picks:
         task = touched.get(pick.task)
@@ -367,12 +369,12 @@ def _put_clocks(tx: Writing, planned: PlannedRound) -> None:
     projects = planned.snapshot.projects
     moved = {
         name: now
-        for name, now in planned.plan.clocks.projects.items()
+        for name, now in planned.decided.plan.clocks.projects.items()
         if now != (projects[name].clock, projects[name].present)
     }
     tx.put_clocks(moved)
-    if planned.plan.clocks.everyone != planned.snapshot.clock:
-        tx.put_value("clock", planned.plan.clocks.everyone)
+    if planned.decided.plan.clocks.everyone != planned.snapshot.clock:
+        tx.put_value("clock", planned.decided.plan.clocks.everyone)
 
 
 def _count_batch(tx: Writing, planned: PlannedRound, started: int) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from fairlane.model.instant import Instant, show_instant
-from fairlane.model.record import NamedTuple, dataclass, field
+from fairlane.model.record import NamedTuple, changed, dataclass, field
 from fairlane.model.task import LaneKey, Status
 
 if TYPE_CHECKING:
@@ -166,15 +167,6 @@ class Plan:
     wake_at: Instant | None
     clocks: Clocks
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is in flight and time frees no hold; a parked task may be due later."""
-        return not self.room.in_flight and all(row.hold.until is None for row in self.holds)
-
-    def holds_by(self, code: str) -> bool:
-        """Whether any task has this code as its hold."""
-        return any(row.hold.code == code for row in self.holds)
-
     def document(self) -> PlanDocument:
         """As every interface shows it, digests apart."""
         return {
@@ -186,6 +178,41 @@ class Plan:
             "reason": str(self.reason),
             "wake_at": _show(self.wake_at),
         }
+
+
+class Decided(NamedTuple):
+    """A plan in short: without its holds, but with what they come to."""
+
+    plan: Plan  # clocks only where something starts
+    held: Mapping[str, int]  # how many tasks each code holds
+    holds: frozenset[str]  # gate/code of every hold
+    times_free: bool  # whether time frees any of what is held
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is in flight and time frees no hold; a parked task may be due later."""
+        return not self.plan.room.in_flight and not self.times_free
+
+    @property
+    def waiting(self) -> int:
+        """How many tasks are held."""
+        return sum(self.held.values())
+
+
+def decided(plan: Plan) -> Decided:
+    """A plan that was made in full, in short."""
+    return in_short(plan, [(row.hold, row.count) for row in plan.holds])
+
+
+def in_short(plan: Plan, holds: Iterable[tuple[Hold, int]]) -> Decided:
+    """A plan with these holds, each with how many tasks it keeps."""
+    held: dict[str, int] = {}
+    gates, times_free = set(), False
+    for hold, count in holds:
+        held[hold.code] = held.get(hold.code, 0) + count
+        gates.add(f"{hold.gate}/{hold.code}")
+        times_free = times_free or hold.until is not None
+    return Decided(changed(plan, holds=()), held, frozenset(gates), times_free)
 
 
 def _show(when: Instant | None) -> str | None:

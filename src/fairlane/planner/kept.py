@@ -6,12 +6,13 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from itertools import count
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from fairlane.model.instant import Instant
 from fairlane.model.project import History, Project
-from fairlane.model.snapshot import InFlight, Snapshot
+from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Lane, LaneKey, shape_of
+from fairlane.planner.flying import Flying, Moved, Proposed
 from fairlane.planner.lanes import Heap, Item, LaneCursor
 from fairlane.planner.order import Order, Share
 from fairlane.planner.round import Ledger, Workers
@@ -20,10 +21,6 @@ from fairlane.policy.policy import Policy
 
 #: What planning knows of a project besides its numbers: when it changes, everything is read anew.
 _Static: TypeAlias = tuple[object, ...]
-
-
-class Doubled(Exception):
-    """Two tasks in flight have one lock: what is kept cannot tell whose it is when one ends."""
 
 
 class KeptLane(LaneCursor):
@@ -50,41 +47,26 @@ class KeptLane(LaneCursor):
         return str(self.key) < str(other.key)
 
 
-class Proposed(NamedTuple):
-    """A pick; whether it was carried out shows in the next snapshot."""
-
-    task: str
-    key: LaneKey
-    worker: str
-
-
 class Kept:
     """Everything of a snapshot that later rounds need in another form; `follow` keeps it so."""
 
     def __init__(self, snapshot: Snapshot, policy: Policy, now: Instant) -> None:
         self.policy, self.now, self.snapshot = policy, now, snapshot
-        projects = snapshot.projects.values()
         self.rules = Rules(snapshot, policy, now)
         self.ledger = Ledger()
-        self.workers = Workers(
-            snapshot.workers, policy.caps.get("all"), self.ledger, snapshot.assumed
-        )
+        self._employ(snapshot)
         self.order = Order(policy, now, Share(snapshot, policy, [], frozenset()))
-        self.flights: dict[str, InFlight] = {}
+        self.flying = Flying(self.rules_of, self.ledger, policy, bool(self.rules.budgets))
         self.lanes: dict[LaneKey, KeptLane] = {}
         #: Ready tasks by their rules, and all together of rules that only the room can hold.
         self.ready: dict[LaneRules, int] = {}
         self.bound: dict[LaneRules, int] = {}  # those that something else can hold
         self.unbound = 0
-        #: Leases that nobody keeps alive, by task: when they expire.
-        self.expiries: dict[str, Instant] = {}
         self.proposed: list[Proposed] = []
         self.shelves: dict[str, Heap] = {}  # the lanes of a project (or all), best first
-        self.locked: dict[LaneKey, KeptLane] = {}  # the lanes that take locks
-        self._workspaces = 0  # how many lanes and tasks in flight name one
+        self.locked: dict[LaneKey, KeptLane] = {}  # the lanes that take locks or workspaces
+        self.preferred: dict[tuple[str, str], int] = {}  # ready tasks that prefer a workspace
         self._static = {name: _static(project) for name, project in snapshot.projects.items()}
-        #: Whether any project has what is not kept: budgets, workspaces.
-        self.lacks = any(row.budgets or row.workspaces is not None for row in projects)
         self._histories = snapshot.history
         self._resting: frozenset[str] = frozenset()
         self._bound: dict[LaneRules, bool] = {}
@@ -94,26 +76,35 @@ class Kept:
         self._of_history: dict[tuple[str, str, str | None], list[LaneRules]] = {}
         self._timers: list[tuple[Instant, int, KeptLane]] = []
         self._numbers = count()
-        self._fly(snapshot.in_flight)
+        self.flying.follow({flight.task: flight for flight in snapshot.in_flight}, [])
 
     def fits(self, snapshot: Snapshot, policy: Policy) -> bool:
         """Whether nothing has changed that everything else rests on."""
         known = self.snapshot
         return (
             (policy is self.policy or policy == self.policy)
-            and snapshot.groups == known.groups
+            and (snapshot.groups is known.groups or snapshot.groups == known.groups)
             and snapshot.paused == known.paused
-            and snapshot.workers == known.workers
-            and snapshot.assumed == known.assumed
             and snapshot.agents == known.agents
             and self._same_projects(snapshot.projects)
         )
 
-    def follow(self, snapshot: Snapshot, lanes: tuple[Lane, ...], now: Instant) -> None:
+    def follow(
+        self, snapshot: Snapshot, lanes: tuple[Lane, ...], now: Instant, moved: Moved | None
+    ) -> None:
         """Take over what has changed; `lanes` are those with ready tasks."""
-        if self.proposed or snapshot.in_flight is not self.snapshot.in_flight:
-            self._fly(snapshot.in_flight)
-        if snapshot.history != self._histories:
+        if moved is None and snapshot.in_flight is not self.snapshot.in_flight:
+            moved = self.flying.find_moved(snapshot.in_flight)
+        if self.rules.budgets:
+            self.rules.spend(snapshot, now)
+        if self.proposed or moved:
+            self._taken_from |= {proposed.place[0] for proposed in self.proposed}
+            self.flying.follow(moved or {}, self.proposed)
+            self.proposed = []
+        known = self.snapshot
+        if (snapshot.workers, snapshot.assumed) != (known.workers, known.assumed):
+            self._employ(snapshot)
+        if snapshot.history is not self._histories and snapshot.history != self._histories:
             self._learn(snapshot.history)
         self.snapshot = snapshot
         self.order.move_to(now)
@@ -122,17 +113,11 @@ class Kept:
 
     def suffices(self, now: Instant) -> bool:
         """Whether nothing has expired, nothing has a workspace, and nothing may be reserved."""
-        if self._workspaces or (self.expiries and min(self.expiries.values()) <= now):
+        if any(at <= now for at in self.flying.first_expiry()):
             return False
         if self.policy.overdue.after is None:
             return True
         return not any(self.order.overdue(line.head) for line in self.locked.values())
-
-    def leave(self, task: str, rules: LaneRules, worker: str | None) -> None:
-        """A task is no longer in flight."""
-        self.ledger.leave(task, rules.scopes, worker)
-        for lock in rules.locks:
-            del self.ledger.locks[lock]
 
     def rules_of(self, key: LaneKey) -> LaneRules:
         """The rules of a lane; known ones follow the history."""
@@ -175,11 +160,17 @@ class Kept:
         known = self.snapshot.agents
         return (
             bool(rules.locks or rules.labels)
+            or self._takes_workspace(rules)
+            or any(scope in self.rules.budgets for scope in rules.scopes)
             or rules.pool in self._resting
             or any(scope != "all" for scope, _ in rules.caps)
             or any(scope in self.rules.pauses for scope in rules.scopes)
             or (known is not None and rules.agent is not None and rules.agent not in known)
         )
+
+    def _takes_workspace(self, rules: LaneRules) -> bool:
+        named = self.snapshot.projects[rules.project].workspaces
+        return rules.workspace is not None or named is not None
 
     # Projects
 
@@ -194,58 +185,9 @@ class Kept:
             for name, project in projects.items()
         )
 
-    # What is in flight
-
-    def _fly(self, in_flight: tuple[InFlight, ...]) -> None:
-        known = self.flights
-        flights = {flight.task: flight for flight in in_flight}
-        self._adopt(flights)
-        for task in known.keys() - flights.keys():
-            self._land(known[task])
-        for flight in [flight for flight in in_flight if known.get(flight.task) is not flight]:
-            before = known.get(flight.task)
-            if before is not None and _place(before) != _place(flight):
-                self._land(before)
-                before = None
-            if before is None:
-                self._take_off(flight)
-            elif before.workspace != flight.workspace:
-                self._workspaces += (flight.workspace is not None) - (before.workspace is not None)
-            self._watch(flight)
-        self.flights = flights
-
-    def _adopt(self, flights: Mapping[str, InFlight]) -> None:
-        """What was picked has started as it was picked, or it is as before."""
-        for task, key, worker in self.proposed:
-            flight = flights.get(task)
-            if flight is not None and _place(flight) == (key, worker) and not flight.workspace:
-                self.flights[task] = flight
-                self._watch(flight)
-            else:
-                self.leave(task, self.rules_of(key), worker)
-        self._taken_from = {key for _, key, _ in self.proposed}
-        self.proposed = []
-
-    def _watch(self, flight: InFlight) -> None:
-        """When its lease expires."""
-        at = flight.lease.expires_at
-        if at is None or flight.lease.alive:
-            self.expiries.pop(flight.task, None)
-        else:
-            self.expiries[flight.task] = at
-
-    def _take_off(self, flight: InFlight) -> None:
-        rules = self.rules_of(flight.lane)
-        self.ledger.enter(flight.task, rules.scopes, flight.lease.worker)
-        self._workspaces += flight.workspace is not None
-        for lock in rules.locks:
-            if self.ledger.locks.setdefault(lock, flight.task) != flight.task:
-                raise Doubled(lock)
-
-    def _land(self, flight: InFlight) -> None:
-        self.leave(flight.task, self.rules_of(flight.lane), flight.lease.worker)
-        self._workspaces -= flight.workspace is not None
-        self.expiries.pop(flight.task, None)
+    def _employ(self, snapshot: Snapshot) -> None:
+        cap = self.policy.caps.get("all")
+        self.workers = Workers(snapshot.workers, cap, self.ledger, snapshot.assumed)
 
     # Lanes
 
@@ -294,9 +236,8 @@ class Kept:
         self.rules_of(lane.key)
         line = KeptLane(lane, self.policy.score.age_from, self.rules, self.order)
         self.lanes[lane.key] = line
-        if line.rules.locks:
+        if line.rules.locks or self._takes_workspace(line.rules):
             self.locked[lane.key] = line
-        self._workspaces += lane.key.workspace is not None
         self._count(line.rules, line.count)
         self._shelve(line)
         return line
@@ -305,10 +246,12 @@ class Kept:
         self._unshelve(line)
         del self.lanes[line.key]
         self.locked.pop(line.key, None)
-        self._workspaces -= line.key.workspace is not None
         self._count(line.rules, -line.count)
 
     def _count(self, rules: LaneRules, more: int) -> None:
+        if rules.workspace is not None:
+            place = (rules.project, rules.workspace)
+            self.preferred[place] = self.preferred.get(place, 0) + more
         before = self.ready.get(rules, 0)
         after = before + more
         if not before or not after:
@@ -365,17 +308,13 @@ class Kept:
     def _learn(self, rows: tuple[History, ...]) -> None:
         known = self.rules.history
         history = {(row.project, row.kind, row.agent): row for row in rows}
-        places = [place for place, row in history.items() if known.get(place) is not row]
+        places = [place for place, row in history.items() if known.get(place) != row]
         places += [place for place in known if place not in history]
         for place in places:
             for rules in self._of_history.get(place, ()):
                 rules.history = history.get(place)
+        self.flying.reserve_again(places)
         self._histories, self.rules.history = rows, history
-
-
-def _place(flight: InFlight) -> tuple[LaneKey, str | None]:
-    """Where a task in flight counts."""
-    return flight.lane, flight.lease.worker
 
 
 def _static(project: Project) -> _Static:

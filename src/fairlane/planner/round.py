@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import TypeAlias
 
 from fairlane.lifecycle.backoff import prove
@@ -22,19 +23,23 @@ from fairlane.policy.policy import Policy
 
 WorkspaceName = tuple[str, str]  # (project, workspace)
 Probe = tuple[Instant, str]  # (start, task)
+Tasks = dict[str, None]  # in the order in which they came
 
 
 class Ledger:
     """What is in flight: by scope, locks, workspaces, slots, and tokens reserved."""
 
-    __slots__ = ("holders", "locks", "probes", "slots", "tokens", "total", "usd", "workspaces")
+    __slots__ = (
+        "_reserved", "holders", "locks", "probes", "slots", "tokens", "total", "usd", "workspaces",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.total = 0
-        self.holders: defaultdict[str, list[str]] = defaultdict(list)  # scope -> tasks in flight
+        self.holders: defaultdict[str, Tasks] = defaultdict(dict)  # scope -> tasks in flight
         self.locks: dict[str, str] = {}  # lock -> task
         self.workspaces: dict[WorkspaceName, str] = {}  # workspace -> task
-        self.slots: defaultdict[str, list[str]] = defaultdict(list)  # worker -> tasks on it
+        self.slots: defaultdict[str, Tasks] = defaultdict(dict)  # worker -> tasks on it
+        self._reserved: dict[str, tuple[tuple[str, ...], int, int]] = {}  # task -> its part
         self.tokens: dict[str, int] = {}  # scope -> tokens reserved
         self.usd: dict[str, int] = {}  # scope -> micro-dollars reserved
         self.probes: dict[str, list[Probe]] = {}  # unproved pool -> its probes
@@ -44,20 +49,30 @@ class Ledger:
         self.total += 1
         holders = self.holders
         for scope in scopes:
-            holders[scope].append(task)
+            holders[scope][task] = None
         if worker is not None:
-            self.slots[worker].append(task)
+            self.slots[worker][task] = None
 
     def leave(self, task: str, scopes: tuple[str, ...], worker: str | None) -> None:
         """The opposite of `enter`."""
         self.total -= 1
         for scope in scopes:
-            self.holders[scope].remove(task)
+            del self.holders[scope][task]
         if worker is not None:
-            self.slots[worker].remove(task)
+            del self.slots[worker][task]
 
-    def reserve(self, scopes: tuple[str, ...], tokens: int, usd: int) -> None:
-        """Tokens and dollars that a task in flight may still use."""
+    def reserve(self, task: str, scopes: tuple[str, ...], tokens: int, usd: int) -> None:
+        """Tokens and dollars that a task in flight may still use; in place of what it had."""
+        self.release(task)
+        self._reserved[task] = scopes, tokens, usd
+        self._add(scopes, tokens, usd)
+
+    def release(self, task: str) -> None:
+        """It uses nothing more."""
+        scopes, tokens, usd = self._reserved.pop(task, ((), 0, 0))
+        self._add(scopes, -tokens, -usd)
+
+    def _add(self, scopes: tuple[str, ...], tokens: int, usd: int) -> None:
         for scope in scopes:
             self.tokens[scope] = self.tokens.get(scope, 0) + tokens
             if usd:
@@ -123,7 +138,7 @@ class Workers:
         if self.assumed:
             return tuple(self._ledger.holders.get("all", ()))
         slots = (self._ledger.slots.get(worker.name, ()) for worker in self.fitting(labels))
-        return tuple(task for tasks in slots for task in tasks)
+        return tuple(chain.from_iterable(slots))
 
     def choose(self, labels: tuple[str, ...]) -> str:
         """Of those with a free slot: fewest labels it does not need, most free slots, the name."""
@@ -156,6 +171,7 @@ class Round:
     def __init__(self, snapshot: Snapshot, policy: Policy, now: Instant) -> None:
         self.snapshot, self.policy, self.now = snapshot, policy, now
         self.ignores_room = False  # while it is asked who is present
+        self.names_holders = True  # whether holds say who has what they wait for
         self.rules = Rules(snapshot, policy, now)
         self.ledger = Ledger()
         self.workers = Workers(
@@ -226,10 +242,8 @@ class Round:
         return self.batch_left == 0 or self.free == 0
 
     def estimate(self, lane: LaneRules, guess: int | None) -> int:
-        """Tokens that an attempt will use: the caller's guess, history, or the policy's number."""
-        if guess is not None:
-            return guess
-        return lane.history.estimate if lane.history else self.policy.share.default_estimate
+        """Tokens that an attempt of this lane will use."""
+        return lane.estimate(guess, self.policy.share.default_estimate)
 
     def free_workspaces(self, lane: LaneRules) -> list[str]:
         """The workspaces of its project that it may take, best first."""
@@ -289,9 +303,7 @@ class Round:
         if workspace is not None:
             self.ledger.workspaces[lane.project, workspace] = task
         if self.rules.budgets:
-            row = lane.history
-            usd = tokens * row.usd // row.tokens if row and row.tokens else 0
-            self.ledger.reserve(lane.scopes, tokens, usd)
+            self.ledger.reserve(task, lane.scopes, tokens, lane.cost_of(tokens))
 
     def _count_preferences(self) -> None:
         for lane in self.lanes:

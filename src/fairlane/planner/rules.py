@@ -81,6 +81,17 @@ class LaneRules:
         #: The locks that it takes: its own, and the serial one if it is not parallel.
         self.locks: tuple[str, ...] = rules.locks(shape)
 
+    def estimate(self, guess: int | None, default: int) -> int:
+        """Tokens that an attempt will use: the caller's guess, history, or the policy's number."""
+        if guess is not None:
+            return guess
+        return self.history.estimate if self.history else default
+
+    def cost_of(self, tokens: int) -> int:
+        """Micro-dollars that so many tokens cost, as far as history tells."""
+        row = self.history
+        return tokens * row.usd // row.tokens if row and row.tokens else 0
+
 
 class Rules:
     """What the policy says, looked up once for every shape of lane."""
@@ -93,7 +104,11 @@ class Rules:
         self.caps = Caps(policy, snapshot.projects)
         self.history = {(row.project, row.kind, row.agent): row for row in snapshot.history}
         self.pauses = pauses_by_scope(snapshot.projects.values(), snapshot.paused)
-        self.budgets = _budget_lines(snapshot, policy, now)
+        self.spend(snapshot, now)
+
+    def spend(self, snapshot: Snapshot, now: Instant) -> None:
+        """What was spent of every budget by now."""
+        self.budgets = _budget_lines(snapshot, self._policy, now)
 
     def of(self, shape: Shape) -> LaneRules:
         """The rules for a lane of this shape."""

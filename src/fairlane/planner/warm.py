@@ -2,46 +2,33 @@
 
 It keeps what planning reads and what did not change since the last round: the ledger of what is
 in flight, the rules of lanes, their ranks, who is present. What changed it finds by itself: parts
-of a snapshot that are the very objects of the last one have not changed. Where a snapshot has
-something that is not kept, the lane planner makes the plan.
+of a snapshot that are the very objects of the last one have not changed. Of what is in flight it
+can be told what has moved since it planned last, so that it does not look at all of it. Where a
+snapshot has something that is not kept, the lane planner makes the plan.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from fairlane.model.instant import Instant
-from fairlane.model.plan import Clocks, Held, Hold, Pick, Plan
+from fairlane.model.plan import Clocks, Decided, Held, Hold, Pick, Plan, decided, in_short
 from fairlane.model.project import Pool
-from fairlane.model.record import changed
 from fairlane.model.snapshot import Snapshot, WaitCount
 from fairlane.model.task import Lane
 from fairlane.planner import lanes as lane_planner
 from fairlane.planner import readiness
 from fairlane.planner.conclude import batch_hold, conclude, earliest, reason_of
-from fairlane.planner.kept import Doubled, Kept, Proposed
+from fairlane.planner.flying import Doubled, Moved, Proposed
+from fairlane.planner.kept import Kept
 from fairlane.planner.lanes import WindowUsedUp, left_of, offers_of, short_of, take_all
 from fairlane.planner.order import Flight, Share
 from fairlane.planner.round import Round
 from fairlane.planner.rules import LaneRules
 from fairlane.policy.policy import Policy
 
-
-class Decided(NamedTuple):
-    """A plan without its holds, and how many tasks each code holds."""
-
-    plan: Plan
-    held: Mapping[str, int]
-
-
-def decided(plan: Plan) -> Decided:
-    """The same of a plan that was made in full."""
-    held: Counter[str] = Counter()
-    for row in plan.holds:
-        held[row.hold.code] += row.count
-    return Decided(changed(plan, holds=()), held)
+T = TypeVar("T")
 
 
 class WarmPlanner:
@@ -49,38 +36,75 @@ class WarmPlanner:
 
     def __init__(self) -> None:
         self._kept: Kept | None = None
+        #: What was decided last: of what, the round, and its plan once it is known in full.
+        self._decided_of: Snapshot | None = None
+        self._decided_at: tuple[Policy, Instant] | None = None
+        self._round: KeptRound | None = None
+        self._whole: Plan | None = None
         self._waits: tuple[tuple[WaitCount, ...], tuple[Held, ...]] = (), ()
         self._lanes: tuple[tuple[Lane, ...], tuple[Lane, ...]] = (), ()
 
-    def plan(self, snapshot: Snapshot, policy: Policy, now: Instant) -> Plan:
+    def plan(
+        self, snapshot: Snapshot, policy: Policy, now: Instant, moved: Moved | None = None
+    ) -> Plan:
         """What to start now, and why the rest waits."""
-        round = self._begin(snapshot, policy, now)
-        return lane_planner.plan(snapshot, policy, now) if round is None else round.in_full()
-
-    def decide(self, snapshot: Snapshot, policy: Policy, now: Instant) -> Decided:
-        """What to start now."""
-        round = self._begin(snapshot, policy, now)
+        round = self._begin(snapshot, policy, now, moved)
         if round is None:
-            return decided(lane_planner.plan(snapshot, policy, now))
-        return round.in_short()
+            return lane_planner.plan(snapshot, policy, now)
+        return self._keep(round, round.in_full)
 
-    def _begin(self, snapshot: Snapshot, policy: Policy, now: Instant) -> KeptRound | None:
+    def decide(
+        self, snapshot: Snapshot, policy: Policy, now: Instant, moved: Moved | None = None
+    ) -> Decided:
+        """What to start now."""
+        round = self._begin(snapshot, policy, now, moved)
+        if round is None:
+            self._whole = lane_planner.plan(snapshot, policy, now)
+            self._decided_of = snapshot
+            return decided(self._whole)
+        short = self._keep(round, round.in_short)
+        self._round, self._decided_of = round, snapshot
+        return short
+
+    def in_full(self, snapshot: Snapshot, policy: Policy, now: Instant) -> Plan:
+        """The plan that was decided; the holds are named only now."""
+        if self._decided_of is not snapshot or self._decided_at != (policy, now):
+            return lane_planner.plan(snapshot, policy, now)  # others have planned since
+        if self._whole is None and self._round is not None:
+            self._whole = self._round.concluded()
+        assert self._whole is not None
+        return self._whole
+
+    def _begin(
+        self, snapshot: Snapshot, policy: Policy, now: Instant, moved: Moved | None = None
+    ) -> KeptRound | None:
         """A round on what is kept; None: there is something in it that is not kept."""
-        if policy.budget or snapshot.stale:
+        self._decided_of = self._round = self._whole = None
+        self._decided_at = policy, now
+        kept, self._kept = self._kept, None  # whoever is interrupted begins anew
+        if snapshot.stale:
             return None
         lanes, waiting = self._admit(snapshot, policy, now)
         try:
-            if self._kept is None or not self._kept.fits(snapshot, policy):
-                self._kept = Kept(snapshot, policy, now)
-            if self._kept.lacks:
-                return None
-            self._kept.follow(snapshot, lanes, now)
+            if kept is None or not kept.fits(snapshot, policy):
+                kept, moved = Kept(snapshot, policy, now), {}
+            kept.follow(snapshot, lanes, now, moved)
         except Doubled:
-            self._kept = None
             return None
-        if not self._kept.suffices(now):
+        if not kept.suffices(now):
+            self._kept = kept
             return None
-        return KeptRound(self._kept, snapshot, now, waiting)
+        return KeptRound(kept, snapshot, now, waiting)
+
+    def _keep(self, round: KeptRound, say: Callable[[], T]) -> T:
+        """What a round says; what it rests on is kept when it has ended."""
+        try:
+            said = say()
+        except WindowUsedUp:
+            self._kept = round.kept
+            raise
+        self._kept = round.kept
+        return said
 
     def _admit(
         self, snapshot: Snapshot, policy: Policy, now: Instant
@@ -105,9 +129,12 @@ class KeptRound(Round):
         self.snapshot, self.policy, self.now, self.waiting = snapshot, kept.policy, now, waiting
         self.kept, self.rules, self.ledger, self.order = kept, kept.rules, kept.ledger, kept.order
         self.lanes = tuple([line.lane for line in kept.lanes.values()])
-        self.workers, self.ignores_room = kept.workers, False
+        self.workers, self.ignores_room, self.names_holders = kept.workers, False, False
         self.stale, self.reclaims = {}, []
-        self.reserved_locks, self.reserved_workspaces, self._preferred = {}, {}, {}
+        self.reserved_locks, self.reserved_workspaces = {}, {}
+        self._preferred = kept.preferred
+        self.picks: list[Pick] = []
+        self._shared = False  # whether it was found whose turn it is
         self._find_resting()
         self.room = self._room()
         self.free = self.room.free
@@ -115,26 +142,27 @@ class KeptRound(Round):
 
     def in_full(self) -> Plan:
         """The whole plan."""
-        self._find_share()
-        picks = self._take()
-        self._put_holders_in_order(picks)
-        return conclude(self, picks, left_of(self.kept.lanes.values(), self.order))
+        self.picks = self._take()
+        return self.concluded()
+
+    def concluded(self) -> Plan:
+        """The whole plan, where its picks were taken."""
+        if not self._shared:
+            self._find_share()
+        self.names_holders = True
+        self._put_holders_in_order(self.picks)
+        return conclude(self, self.picks, left_of(self.kept.lanes.values(), self.order))
 
     def in_short(self) -> Decided:
         """The plan without its words; and without clocks, where nothing starts."""
-        picks: list[Pick] = []
-        if self.lanes and not self.is_full():
-            self._find_share()
-            picks = self._take()
+        picks = self.picks = self._take()
         holds = list(self._holds(picks))
-        held: dict[str, int] = {}
-        for hold, count in holds:
-            held[hold.code] = held.get(hold.code, 0) + count
         left = len(holds) > len(self.waiting)
-        until = earliest(self, [hold for hold, _ in holds], self.kept.expiries.values())
+        until = earliest(self, [hold for hold, _ in holds], self.kept.flying.first_expiry())
         clocks = self.share.after() if picks else Clocks()
         reason = reason_of(self, bool(picks), left)
-        return Decided(Plan(self.now, self.room, tuple(picks), (), (), reason, until, clocks), held)
+        plan = Plan(self.now, self.room, tuple(picks), (), (), reason, until, clocks)
+        return in_short(plan, holds)
 
     # How it begins.
 
@@ -145,7 +173,7 @@ class KeptRound(Round):
         self.resting |= {pool.name: pool for pool in pools if (pool.until or 0) > self.now}
         self.ledger.probes = {}
         if self.resting:
-            for flight in self.snapshot.in_flight:
+            for flight in self.kept.flying.in_pools(self.resting):
                 resting = self.resting.get(flight.lane.pool or "")
                 if resting is not None:
                     self._probe(resting, flight)
@@ -153,6 +181,7 @@ class KeptRound(Round):
 
     def _find_share(self) -> None:
         """Whose turn it is; asked only where something may start."""
+        self._shared = True
         self.share = Share(self.snapshot, self.policy, self._list_flights(), self._active())
         self.order.compare_by(self.share)
         if self.policy.share.mode == "virtual-time":
@@ -192,11 +221,14 @@ class KeptRound(Round):
 
     def _take(self) -> list[Pick]:
         """The picks; they stay proposed."""
-        if self.is_full():
+        if not self.lanes or self.is_full():
             return []
+        self._find_share()
         shelves = self.kept.shelves.values()
         picks = take_all(self, offers_of([[*shelf] for shelf in shelves], self.order))
-        self.kept.proposed = [Proposed(pick.task, pick.lane, pick.worker) for pick in picks]
+        self.kept.proposed = [
+            Proposed(pick.task, (pick.lane, pick.worker, pick.workspace)) for pick in picks
+        ]
         lines = self.kept.lanes
         short = short_of([lines[key] for key in dict.fromkeys(pick.lane for pick in picks)])
         if short:
@@ -207,8 +239,9 @@ class KeptRound(Round):
         """Holds name tasks in the order of the snapshot, then as they were picked."""
         tasks = [flight.task for flight in self.snapshot.in_flight]
         place = {task: at for at, task in enumerate([*tasks, *(pick.task for pick in picks)])}
-        for listed in (*self.ledger.holders.values(), *self.ledger.slots.values()):
-            listed.sort(key=place.__getitem__)
+        for table in (self.ledger.holders, self.ledger.slots):
+            for name, held in table.items():
+                table[name] = dict.fromkeys(sorted(held, key=place.__getitem__))
 
     def _holds(self, picks: list[Pick]) -> Iterator[tuple[Hold, int]]:
         """The hold of everything that is left, with its count."""

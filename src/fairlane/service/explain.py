@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fairlane.engine.context import Context
-from fairlane.engine.snapshot import look_and_plan
+from fairlane.engine.look.planned import look_and_plan
 from fairlane.engine.task_changes import ready_at
 from fairlane.lifecycle.backoff import half_open_at
 from fairlane.model.instant import Instant, show_instant

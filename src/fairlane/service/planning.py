@@ -22,7 +22,7 @@ PLANNERS = ("lanes", "reference")
 
 def plan(context: Context) -> PlanAnswer:
     """What a cycle would start now; changes nothing."""
-    from fairlane.engine.snapshot import preview
+    from fairlane.engine.look.planned import preview
 
     with context.store.read() as reading:
         snapshot, made, policy = preview(context, reading)

@@ -130,7 +130,7 @@ def change_file(path: Path, assignments: Sequence[str]) -> admin.PolicyChangedAn
 
 def try_out(context: Context, what: str) -> admin.PolicyTriedAnswer:
     """What the next plan would do differently under another policy; nothing is changed."""
-    from fairlane.engine.snapshot import look_and_plan
+    from fairlane.engine.look.planned import look_and_plan
 
     other, now = named(what), context.now()
     with context.store.read() as reading:

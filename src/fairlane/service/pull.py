@@ -10,7 +10,7 @@ from fairlane.engine.attempts import Finished, Progress
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import NOTHING, Ending, Report, unknown_lease
 from fairlane.engine.lease_document import public
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.turn import Renewed
 from fairlane.lifecycle.step import HAPPENINGS
 from fairlane.model.amounts import DOLLARS_MAX, TOKENS_MAX
@@ -58,13 +58,13 @@ def lease(
         if leased.documents or left <= 0:
             break
         rest = min(POLL_SECONDS, left)
-        if leased.plan.wake_at is not None:
-            due_in = (leased.plan.wake_at - context.now()) / SECOND
+        if leased.decided.plan.wake_at is not None:
+            due_in = (leased.decided.plan.wake_at - context.now()) / SECOND
             rest = min(rest, max(GATHER_SECONDS, due_in))
         if context.store.wait_for_change(stamp, rest, clock=context.clock) != stamp:
             context.clock.wait(min(GATHER_SECONDS, left))
     documents = [public(document) for document in leased.documents]
-    return {"schema": SCHEMA, "leases": documents, "reason": str(leased.plan.reason)}
+    return {"schema": SCHEMA, "leases": documents, "reason": str(leased.decided.plan.reason)}
 
 
 def heartbeat(context: Context, lease: str) -> HeldAnswer:

@@ -18,6 +18,7 @@ from fairlane.model.project import Droppable, Small, SmallRow
 from fairlane.model.record import NamedTuple, dataclass, field
 from fairlane.model.snapshot import WaitCount
 from fairlane.model.task import Attempt, Lane, LaneKey, Status, Task
+from fairlane.store.news import Mark, News
 
 
 class Placed(NamedTuple):
@@ -121,19 +122,21 @@ class Reading(Protocol):
     def dependents(self, task: str) -> list[str]: ...  # queued tasks that need it
     def children(self, parent: str) -> int: ...
     def tallies(self) -> list[Tally]: ...
-    def version(self) -> int: ...  # grows with every transaction that wrote
+    def mark(self) -> Mark: ...  # all that was written before this transaction
+    def news(self, since: Mark) -> News: ...  # what has changed, also in this transaction
 
     # The queue in the planner's order
     def lanes(
         self, age_from: str, window: int, keys: Iterable[LaneKey] | None = None
     ) -> tuple[Lane, ...]: ...  # those of these keys, or all
-    def lanes_changed(self, since: int) -> set[LaneKey]: ...  # after this version
     def wait_counts(self) -> tuple[WaitCount, ...]: ...
 
     # Attempts and usage
     def attempt(self, lease: str) -> Attempt | None: ...
     def attempts(self, task: str) -> list[Attempt]: ...
-    def open_attempts(self) -> list[Attempt]: ...
+    def open_attempts(
+        self, tasks: Iterable[str] | None = None
+    ) -> list[Attempt]: ...  # of these tasks, or all
     def ended_attempts(
         self, since: Instant, limit: int
     ) -> list[tuple[Attempt, Task]]: ...  # newest first, without `work`: reports read many

@@ -343,7 +343,7 @@ def _trace(context: Context) -> tuple[object, ...]:
     """All that a transaction leaves: its number, its events, the tasks."""
     with context.store.read() as reading:
         events = reading.events(limit=1_000_000)
-        return reading.version(), events, reading.table(Group), reading.tallies()
+        return reading.mark(), events, reading.table(Group), reading.tallies()
 
 
 def _content(folder: Path) -> dict[str, bytes]:

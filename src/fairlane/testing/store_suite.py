@@ -15,6 +15,7 @@ from fairlane.testing.stores.compact import CompactCases
 from fairlane.testing.stores.compact_parts import CompactPartsCases
 from fairlane.testing.stores.lanes import LaneCases
 from fairlane.testing.stores.lookups import LookupCases
+from fairlane.testing.stores.news import NewsCases
 from fairlane.testing.stores.small_tables import SmallTableCases
 from fairlane.testing.stores.tasks import TaskCases
 from fairlane.testing.stores.transactions import TransactionCases
@@ -30,6 +31,7 @@ class StoreSuite(
     SmallTableCases,
     CompactCases,
     CompactPartsCases,
+    NewsCases,
     TransactionCases,
 ):
     """All cases; each takes a fixture `store` that gives a new, empty store."""

@@ -69,7 +69,7 @@ BUGS: list[Bug] = [
         "decision not recorded",
         "A round that holds nothing back leaves no decision.",
         "picked by a decision",
-        line(decisions.record, ("if not plan.picks", "if not plan.holds or not plan.picks")),
+        line(decisions.record, ("if not short.picks", "if not holds or not short.picks")),
     ),
     bug(
         "end in two transactions",

@@ -7,6 +7,7 @@ from fairlane.lifecycle import step
 from fairlane.lifecycle.transitions import LEASE, TRANSITIONS
 from fairlane.model.event import Happening
 from fairlane.model.task import Status
+from fairlane.planner.kept import Kept
 from fairlane.planner.round import Round
 from fairlane.runtime.watch import RunningAttempt
 from tests.torture.planted.bug import Bug, bug, entry, line
@@ -14,7 +15,7 @@ from tests.torture.planted.bug import Bug, bug, entry, line
 #: A plan is committed though others have written since it was made.
 COMMITTED_BLINDLY = line(
     round._is_current,
-    ("planned.version == version", "(planned.version == version or planned.plan.picks)"),
+    ("planned.mark == mark", "(planned.mark == mark or planned.decided.plan.picks)"),
 )
 
 BUGS: list[Bug] = [
@@ -46,8 +47,8 @@ BUGS: list[Bug] = [
         line(
             round.committed_round,
             (
-                "_policy(context, tx, asker), context.now(), tx.version()",
-                "_policy(context, tx, asker), context.clock.own(), tx.version()",
+                "_policy(context, tx, asker), context.now(), tx.mark()",
+                "_policy(context, tx, asker), context.clock.own(), tx.mark()",
             ),
         ),
     ),
@@ -119,6 +120,13 @@ BUGS: list[Bug] = [
             (
                 "if expired(flight, now):",
                 'if expired(flight, now) or self.ledger.total >= (policy.caps.get("all") or 999):',
+            ),
+        ),
+        line(
+            Kept.suffices,
+            (
+                "if any(at <= now",
+                'if self.ledger.total > (self.policy.caps.get("all") or 999) or any(at <= now',
             ),
         ),
     ),

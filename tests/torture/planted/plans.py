@@ -10,11 +10,8 @@ from fairlane.planner.round import Round, Workers
 from fairlane.planner.rules import Rules
 from tests.torture.planted.bug import Bug, bug, line
 
-ENTERS = "self._enter(entry.task, rules, worker, workspace, estimate)"
-FORGETS = f"""\
-{ENTERS}
-for scope in rules.scopes:
-    self.ledger.holders[scope].remove(entry.task)"""
+#: Those that have started before.
+FLYING = "{flight.task for flight in round.snapshot.in_flight}"
 #: Of groups a lane's own, and everything else.
 OWN = 'scope[6:] == lane.group or scope[:6] != "group:"'
 
@@ -24,8 +21,11 @@ BUGS: list[Bug] = [
         "What a round picks counts under its caps only in the next round.",
         "caps",
         line(
-            Round.take,
-            (ENTERS, FORGETS),
+            caps.check,
+            (
+                "if len(holders[scope]) >= limit:",
+                f"if len({FLYING} & holders[scope].keys()) >= limit:",
+            ),
         ),
     ),
     bug(

@@ -10,7 +10,7 @@ import pytest
 from fairlane.engine import attempts, end_attempt
 from fairlane.engine.attempts import Progress
 from fairlane.engine.end_attempt import Ending, Report
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.model.errors import TryLater
 from fairlane.model.event import Happening
 from fairlane.model.instant import HOUR, MINUTE

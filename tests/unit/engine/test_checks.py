@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlane.engine import attempts, checks
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.model.errors import Refused
 from fairlane.model.instant import HOUR
 from fairlane.service import projects, pull

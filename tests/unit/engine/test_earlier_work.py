@@ -7,7 +7,7 @@ import pytest
 from fairlane.engine import attempts, earlier_work
 from fairlane.engine.earlier_work import CONTEXT_BYTES
 from fairlane.engine.end_attempt import Ending, Report
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.model.event import Happening
 from fairlane.model.instant import SECOND
 from fairlane.model.project import Project

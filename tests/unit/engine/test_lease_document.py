@@ -8,7 +8,7 @@ import pytest
 
 from fairlane.engine import attempts
 from fairlane.engine.end_attempt import Ending, Report
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.model.documents.tasks import LeaseDocument, LocalLeaseDocument
 from fairlane.model.event import Happening
 from fairlane.model.record import changed

@@ -15,7 +15,7 @@ from fairlane.engine import attempts
 from fairlane.engine.attempts import Progress
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending, Report
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.model.errors import FairlaneError
 from fairlane.model.event import Happening
 from fairlane.model.instant import DAY, MINUTE, SECOND

@@ -6,8 +6,8 @@ import pytest
 
 from fairlane.engine import attempts
 from fairlane.engine import round as rounds
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.round import PLAN_LASTS
-from fairlane.engine.snapshot import Asker
 from fairlane.model.instant import MINUTE, show_instant
 from fairlane.model.project import Project
 from fairlane.service import queue

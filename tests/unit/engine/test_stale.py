@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlane.engine import attempts, liveness
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.model.instant import MINUTE
 from fairlane.model.project import Project, WorkerRow
 from fairlane.model.snapshot import StaleWorkspace

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fairlane.model.instant import MINUTE, SECOND
 from fairlane.model.plan import Plan
-from fairlane.model.project import Pool, Project, Worker
+from fairlane.model.project import History, Pool, Project, Worker
+from fairlane.model.record import replace
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Lease, Status, Task
 from fairlane.planner import lanes
@@ -83,6 +82,16 @@ def test_a_plan_that_was_not_carried_out_leaves_no_trace():
     first = both(warm, snapshot)
     assert both(warm, snapshot) == first
     assert [pick.task for pick in first.picks] == ["t1", "t2", "t3"]
+
+
+def test_what_attempts_may_still_cost_follows_what_history_tells():
+    rule = {"scope": "all", "window": "total", "usd": 0.001}
+    policy, warm = POLICY.with_overrides({"budget": [rule]}), WarmPlanner()
+    flying, waiting = running("t1"), queued("t2")
+    for usd, codes_then in ((1, []), (200, ["budget"]), (2, [])):
+        history = [History("default", "code", None, 1, 1, usd)]
+        plan = both(warm, Snapshot.of([flying, waiting], history=history), policy)
+        assert codes(plan) == codes_then
 
 
 def test_ranks_follow_the_time_forward_and_back():

@@ -10,7 +10,7 @@ from fairlane.daemon import notices
 from fairlane.daemon.main import RunOptions
 from fairlane.engine import attempts
 from fairlane.engine.end_attempt import Ending
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.executors.base import Exit, Gone, Orders
 from fairlane.model.errors import FairlaneError, TryLater
 from fairlane.notify.send import Sent

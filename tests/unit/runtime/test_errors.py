@@ -10,7 +10,7 @@ import pytest
 
 from fairlane.engine import attempts
 from fairlane.engine.context import Context
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.executors.base import Handle
 from fairlane.service import pull, tasks
 from fairlane.settings import Settings, host_name

@@ -78,7 +78,7 @@ def test_a_dry_run_shows_what_follows_and_leaves_no_trace(backlog: Backlog) -> N
     assert backlog.statuses() == {}
     assert syncing.configured(backlog.office.context)[0].key.endswith("tasks.jsonl")
     with backlog.office.context.store.read() as reading:
-        assert reading.version() == 0
+        assert reading.mark().version == 0
     assert names(backlog.row()["created"]) == ["a"]
 
 
@@ -200,7 +200,7 @@ def test_what_cannot_be_told_is_a_warning(backlog: Backlog) -> None:
 def test_the_same_result_is_noted_once_a_minute(backlog: Backlog) -> None:
     def version() -> int:
         with backlog.office.context.store.read() as reading:
-            return reading.version()
+            return reading.mark().version
 
     backlog.has({"id": "a"})
     backlog.sync()

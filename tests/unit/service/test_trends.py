@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlane.engine.snapshot import preview
+from fairlane.engine.look.planned import preview
 from fairlane.model.instant import HOUR, MINUTE, SECOND, Instant, show_instant
 from fairlane.service import projects, queue
 from fairlane.service.reports import timeline

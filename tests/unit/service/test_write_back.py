@@ -72,11 +72,11 @@ def test_what_was_told_is_not_told_again(farm: Farm, office: TestContext) -> Non
     farm.tell()
     before = (farm.folder / "a.md").stat().st_mtime_ns
     with office.context.store.read() as reading:
-        version = reading.version()
+        version = reading.mark()
     assert farm.tell() == []
     assert (farm.folder / "a.md").stat().st_mtime_ns == before
     with office.context.store.read() as reading:
-        assert reading.version() == version  # not a single transaction
+        assert reading.mark() == version  # not a single transaction
 
 
 def test_only_the_tasks_that_changed_are_looked_at(farm: Farm, office: TestContext) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from fairlane.engine.context import Context
-from fairlane.engine.snapshot import preview
+from fairlane.engine.look.planned import preview
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
 from fairlane.model.project import History, Project, WorkerRow
 from fairlane.model.record import changed
@@ -136,10 +136,10 @@ class TestOfStore:
         home.add({"id": "a"})
         home.lease(1)
         with home.context.store.read() as reading:
-            before = reading.version()
+            before = reading.mark()
         simulate(history_world(home.context, days=1), home.context.policy())
         with home.context.store.read() as reading:
-            assert reading.version() == before
+            assert reading.mark() == before
 
     def test_everything_goes_on_to_its_end(self, home):
         home.add(

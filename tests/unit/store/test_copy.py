@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairlane.engine.end_attempt import Report
-from fairlane.engine.snapshot import preview
+from fairlane.engine.look.planned import preview
 from fairlane.model.event import Event
 from fairlane.model.instant import MINUTE
 from fairlane.service import groups, projects, queue

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlane.store.news import VALUES
 from fairlane.store.sqlite import migrate
 from fairlane.store.sqlite.store import SqliteStore
 
@@ -70,6 +71,23 @@ def test_what_ended_before_is_compacted_once(old: Path) -> None:
     for count in (ended[0], 0):
         with store.write() as writing:
             assert writing.compact(1 << 60).tasks == count
+    assert store.check() == []
+    store.close()
+
+
+def test_versions_go_on_and_what_came_before_is_not_known(old: Path) -> None:
+    with closing(sqlite3.connect(old)) as connection:
+        (next_,) = connection.execute("SELECT next FROM numbers WHERE name = 'version'").fetchone()
+    store = SqliteStore.open(old, say=lambda message: None)
+    with store.read() as reading:
+        mark = reading.mark()
+        assert mark.version == next_ - 1
+        assert reading.news(mark).is_empty
+        assert reading.news(mark._replace(version=mark.version - 1)).anything
+    with store.write() as writing:
+        writing.put_value("v", 1)
+    with store.read() as reading:
+        assert reading.news(mark).tables == {VALUES: {"v"}}
     assert store.check() == []
     store.close()
 

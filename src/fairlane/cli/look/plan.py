@@ -81,10 +81,10 @@ def plan_queue(call: Call) -> None:
         print_json(call.ask("plan"))
         return
     if call.server is None:
-        from fairlane.engine import snapshot
+        from fairlane.engine.look.planned import preview
 
         with call.context() as context, context.store.read() as reading:
-            _, plan, policy = snapshot.preview(context, reading)
+            _, plan, policy = preview(context, reading)
     else:
         from fairlane.policy.policy import Policy
 

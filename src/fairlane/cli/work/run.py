@@ -81,7 +81,7 @@ def _run(call: Call, context: Context, options: RunOptions, fail: bool) -> int:
     document = {**status.status(context), **counted} if call.json else counted
     lines = [f"{count(ended, 'attempt')} ended" + (f", {parked} parked." if parked else ".")]
     lines += ["Parked tasks: fairlane list --status parked"] if parked else []
-    waits = daemon.plan is not None and any(row.count for row in daemon.plan.holds)
+    waits = daemon.decided is not None and daemon.decided.waiting > 0
     lines += ["What waits, and why: fairlane status"] if waits else []
     call.show(document, lambda: "\n".join(lines))
     return 1 if fail and parked else 0

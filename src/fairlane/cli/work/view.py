@@ -59,7 +59,7 @@ class Bar:
 
 def _progress(daemon: Daemon) -> str:
     running = sorted(attempt.task for attempt in daemon.attempts.running.attempts.values())
-    waits = sum(row.count for row in daemon.plan.holds) if daemon.plan else 0
+    waits = daemon.decided.waiting if daemon.decided else 0
     done = daemon.attempts.ended
     part = done * _BAR // max(1, done + waits + len(running))
     bar = "█" * part + "░" * (_BAR - part)

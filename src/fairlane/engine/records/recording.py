@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fairlane.engine.look.planned import PlannedRound
 from fairlane.engine.records.differences import Document, pack, unpack
 from fairlane.engine.records.seen import KEYED, Seen, Touched
-from fairlane.engine.snapshot import PlannedRound
 from fairlane.model.codec import canonical, digest
 from fairlane.model.errors import Invalid
 from fairlane.model.record import changed

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
+from fairlane.engine.look.planned import PlannedRound
 from fairlane.engine.records.differences import Document, KnownLane, differ, pieces
 from fairlane.engine.records.holds import HoldsSeen
-from fairlane.engine.snapshot import PlannedRound
 from fairlane.model.codec import encode
 from fairlane.model.plan import Plan
 from fairlane.model.project import History, Pool, Project, Usage

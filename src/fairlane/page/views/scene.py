@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from fairlane.engine.context import Context
-from fairlane.engine.snapshot import preview
+from fairlane.engine.look.planned import preview
 from fairlane.executors.runfiles import end_of, tail
 from fairlane.model.documents.admin import BudgetDocument, PoolDocument
 from fairlane.model.documents.parts import HeldDocument, PauseDocument, RoomDocument

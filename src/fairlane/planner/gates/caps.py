@@ -38,4 +38,4 @@ def _holds(lane: LaneRules, round: Round) -> Iterator[Hold]:
             yield Hold("caps", "cap_zero", f"cap {scope} is 0: none may run")
         else:
             text = f"cap {scope} is full: {len(taken)} of {limit} in flight"
-            yield Hold("caps", "cap", text, None, tuple(taken))
+            yield Hold("caps", "cap", text, None, tuple(taken) if round.names_holders else ())

@@ -38,7 +38,8 @@ def _holds(lane: LaneRules, round: Round) -> Iterator[Hold]:
         text = f"all {slots} slots{with_labels} are busy"
         if slots == 1:
             text = f"the only slot{with_labels} is busy"
-        yield Hold("worker", "no_slot", text, None, workers.holders(lane.labels))
+        holders = workers.holders(lane.labels) if round.names_holders else ()
+        yield Hold("worker", "no_slot", text, None, holders)
 
 
 def _nobody(lane: LaneRules, round: Round) -> Hold:

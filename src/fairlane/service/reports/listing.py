@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from fairlane.engine.context import Context
-from fairlane.engine.snapshot import preview
+from fairlane.engine.look.planned import preview
 from fairlane.model.errors import Invalid, NotFound, did_you_mean
 from fairlane.model.names import SCHEMA
 from fairlane.model.plan import Hold

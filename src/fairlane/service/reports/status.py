@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from fairlane.engine.context import Context, slots_of
-from fairlane.engine.snapshot import last_cycle, preview
+from fairlane.engine.look.planned import last_cycle, preview
 from fairlane.intake.queue_depth import measure
 from fairlane.model.instant import show_instant
 from fairlane.model.names import SCHEMA

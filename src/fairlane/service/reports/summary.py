@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairlane.engine.context import Context
-from fairlane.engine.snapshot import preview
+from fairlane.engine.look.planned import preview
 from fairlane.model.instant import HOUR, SECOND, Instant, minute_of, show_instant
 from fairlane.model.names import SCHEMA
 from fairlane.model.task import FAILURES, Outcome, Status, Task

@@ -9,8 +9,9 @@ from fairlane.clock import VirtualClock
 from fairlane.engine import attempts
 from fairlane.engine.context import Context, slots_of
 from fairlane.engine.end_attempt import Ending
+from fairlane.engine.look.planned import PlannedRound
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.round import Committed, committed_round
-from fairlane.engine.snapshot import Asker, PlannedRound
 from fairlane.executors.base import Gone, Handle, Running, State
 from fairlane.model.instant import Instant
 from fairlane.model.record import dataclass, field, replace

@@ -13,13 +13,12 @@ from fairlane.clock import VirtualClock
 from fairlane.engine import attempts, checks
 from fairlane.engine.context import Facts
 from fairlane.engine.end_attempt import Ending
-from fairlane.engine.snapshot import PlannedRound, look_and_plan
+from fairlane.engine.look.planned import PlannedRound, look_and_plan
 from fairlane.model.errors import Invalid, Refused
 from fairlane.model.event import Happening
 from fairlane.model.instant import DAY, Instant, show_instant
 from fairlane.model.project import Project
 from fairlane.model.task import Attempt, Status, Task
-from fairlane.planner.warm import decided
 from fairlane.policy.policy import Policy
 from fairlane.service import tasks
 from fairlane.settings import Settings
@@ -263,7 +262,7 @@ class Simulation:
 
     def _look(self, rounds: Rounds) -> None:
         plans = list(rounds.plans.values())
-        wakes = [row.plan.wake_at for row in plans if row.plan.wake_at is not None]
+        wakes = [row.decided.plan.wake_at for row in plans if row.decided.plan.wake_at is not None]
         self._wake_at = min(wakes, default=None)
         policy = self._context.policy()
         self._see_slots()
@@ -272,9 +271,9 @@ class Simulation:
         self._notes.see_shares(projects, policy)
         planned = plans[0] if len(plans) == 1 else self._preview()
         self._notes.see_usage(planned.snapshot.usage, projects, policy)
-        stranded = 0 if len(plans) == 1 else len(planned.plan.picks)
+        stranded = 0 if len(plans) == 1 else len(planned.decided.plan.picks)
         is_manned = bool(self._crew.working())
-        self._notes.see_waits(decided(planned.plan).held, stranded, is_manned)
+        self._notes.see_waits(planned.decided.held, stranded, is_manned)
 
     def _see_slots(self) -> None:
         self._notes.see_slots(self._crew.slots(self._flights.by_worker()))

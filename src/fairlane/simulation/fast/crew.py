@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import NamedTuple
 
 from fairlane.clock import VirtualClock
 from fairlane.engine.context import Context
+from fairlane.engine.look.planned import PlannedRound
 from fairlane.engine.round import Committed, carry_out
-from fairlane.engine.snapshot import PlannedRound
 from fairlane.engine.task_changes import TaskChanges, bring_in, follow_policy, has_other_rules
 from fairlane.engine.usage import Books
 from fairlane.model.event import Happening
 from fairlane.model.instant import Instant
-from fairlane.model.record import changed
+from fairlane.model.plan import Decided
+from fairlane.model.record import NamedTuple, changed
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Attempt, Task
-from fairlane.planner.warm import Decided, decided
 from fairlane.policy.policy import Policy
 from fairlane.simulation.engine.crew import Crew, Member, Rounds, on
 from fairlane.simulation.fast.memory import WatchedStore
@@ -58,10 +57,10 @@ class FastCrew(Crew):
             seen = Seen(*self._view_of(member).decide(policy, now))
             self.seen[member.name], plan = seen, seen.decided.plan
             if not plan.picks and not plan.reclaims:
-                return Committed(plan, (), (), ())
+                return Committed(seen.decided, (), (), ())
             attempts = {lost.task: tx.attempt(lost.lease) for lost in plan.reclaims}
             planned = PlannedRound(
-                policy, now, tx.version(), seen.snapshot, plan,
+                policy, now, tx.mark(), seen.snapshot, seen.decided,
                 {task: row for task, row in attempts.items() if row is not None},
                 frozenset(), member.asker,
             )  # fmt: skip
@@ -77,7 +76,7 @@ class FastCrew(Crew):
         """As the full engine does: it looks at files."""
         committed = super().round(member, found)
         planned = found.plans[member.name]
-        self.seen[member.name] = Seen(planned.snapshot, decided(planned.plan))
+        self.seen[member.name] = Seen(planned.snapshot, planned.decided)
         return committed
 
     def see_all(self) -> Seen:

@@ -7,21 +7,14 @@ from collections.abc import Iterable
 from typing import cast
 
 from fairlane.engine.context import Context, Facts
-from fairlane.engine.liveness import STALE
-from fairlane.engine.snapshot import (
-    WINDOW,
-    WINDOW_GROWTH,
-    Asker,
-    assumed_worker,
-    budgets_spent,
-    counts_usage,
-    flight_of,
-    half_opens_at,
-    stale_seen,
-    standing_of,
-    workers_for,
-)
+from fairlane.engine.liveness import STALE, stale_workspaces
+from fairlane.engine.look.flights import flight_of
+from fairlane.engine.look.lanes import WINDOW, WINDOW_GROWTH
+from fairlane.engine.look.usage import Budgets, counts_usage, standing_of
+from fairlane.engine.look.view import half_opens_at
+from fairlane.engine.look.workers import Asker, assumed_worker, workers_for
 from fairlane.model.instant import Instant, minute_of
+from fairlane.model.plan import Decided
 from fairlane.model.project import (
     Group,
     History,
@@ -38,7 +31,7 @@ from fairlane.model.record import changed
 from fairlane.model.snapshot import InFlight, Snapshot, StaleWorkspace
 from fairlane.model.task import Lane, LaneKey
 from fairlane.planner.lanes import WindowUsedUp
-from fairlane.planner.warm import Decided, WarmPlanner
+from fairlane.planner.warm import WarmPlanner
 from fairlane.policy.policy import Policy
 from fairlane.simulation.fast.memory import WatchedMemory
 
@@ -67,7 +60,7 @@ class View:
                 snapshot = changed(snapshot, lanes=self._in_lanes)
 
     def look(self, policy: Policy, now: Instant) -> Snapshot:
-        """The snapshot, as `engine.snapshot.look` has it."""
+        """The snapshot, as `engine.look` has it."""
         if policy is not self._policy:
             self.close()
             self._begin_anew()
@@ -180,15 +173,13 @@ class View:
         if self._budgeted is None or self._budgeted[0] is not projects:
             own = policy.budget or [row for row in projects.values() if row.budgets]
             self._budgeted = projects, bool(own)
-        return budgets_spent(self._memory, projects, policy, now) if self._budgeted[1] else ()
+        return Budgets().spent(self._memory, projects, policy, now) if self._budgeted[1] else ()
 
     def _workers(self, policy: Policy, now: Instant) -> tuple[Worker, ...]:
         """The workers; one that asks itself is the same until its row or its settings change."""
         stamp = self._memory.changes_of(WorkerRow), self._context.settings
         if self._asker is None or self._crew is None or self._crew[0] != stamp:
-            rows = workers_for(
-                self._context, self._memory, policy, now, self._in_flight, self._asker
-            )
+            rows = workers_for(self._context, self._memory, policy, now, {}, self._asker)
             self._crew = stamp, rows
         return self._crew[1]
 
@@ -233,6 +224,6 @@ class View:
     def _stale(self, now: Instant) -> tuple[StaleWorkspace, ...]:
         if not self._memory.value(STALE) and not self._placed:
             return ()
-        attempts = self._memory.open_attempts()
+        attempts = [row for row in self._memory.open_attempts() if row.workspace is not None]
         assert self._policy is not None
-        return stale_seen(self._memory, attempts, self._policy, now)
+        return stale_workspaces(self._memory, attempts, self._policy, now)

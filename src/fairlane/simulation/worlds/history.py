@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from fairlane.engine.context import Context, Facts
-from fairlane.engine.snapshot import look
+from fairlane.engine.context import Context
+from fairlane.engine.look.planned import look
 from fairlane.engine.usage import SAMPLES, samples_value
 from fairlane.model.instant import DAY, Instant, Micros
 from fairlane.model.project import History, Project, SmallRow, Worker, WorkerRow
@@ -91,7 +91,7 @@ def history_world(
         now, policy = context.now(), context.policy_for_reading(reading)
         ended = reading.ended_attempts(0, ATTEMPTS_MAX)
         queue = [placed.task for placed in every(reading, Filter(status=_OPEN))]
-        snapshot = look(context, reading, policy, now, {}, Facts())
+        snapshot = look(context, reading, policy, now)
         content = read_content(reading, _wanted(queue, ended), _values(reading))
     live = [worker for worker in snapshot.workers if worker.live]
     rows = [row for row in map(sample_of, (attempt for attempt, _ in ended)) if row is not None]

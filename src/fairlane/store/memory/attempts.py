@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from fairlane.model.errors import Refused
@@ -41,8 +41,11 @@ class Attempts(Queue):
         tries = self._tries.get(task, {})
         return [self._attempts[tries[number]] for number in sorted(tries)]
 
-    def open_attempts(self) -> list[Attempt]:
-        rows = [self._attempts[lease] for lease in self._open.values()]
+    def open_attempts(self, tasks: Iterable[str] | None = None) -> list[Attempt]:
+        leases: Iterable[str] = self._open.values()
+        if tasks is not None:
+            leases = [self._open[task] for task in set(tasks) if task in self._open]
+        rows = [self._attempts[lease] for lease in leases]
         return sorted(rows, key=lambda attempt: attempt.fence)
 
     def ended_attempts(self, since: Instant, limit: int) -> list[tuple[Attempt, Task]]:
@@ -99,6 +102,9 @@ class Attempts(Queue):
 
     def _change_attempt(self, old: Attempt | None, new: Attempt | None) -> None:
         self._note(self._swap_attempt, new, old)
+        for attempt in (old, new):
+            if attempt is not None:
+                self._news.flights.add(attempt.task)
         self._swap_attempt(old, new)
 
     def _swap_attempt(self, old: Attempt | None, new: Attempt | None) -> None:

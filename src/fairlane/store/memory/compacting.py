@@ -96,6 +96,7 @@ class Compaction(Attempts, Usage):
             minutes = [row.minute for row in self._accounts[scope].since(begin + 1)]
             old = [each for each in minutes if each < midnight and each % DAY][: limit - count]
             if old:
+                self._news.scopes.add(scope)
                 self._fold(scope, set(old))
             begin = old[-1] if len(old) == limit - count else midnight
             count += max(len(old), 1)

@@ -60,12 +60,10 @@ def _in_order(entries: tuple[Entry, ...], by_created: bool) -> tuple[Entry, ...]
 
 
 class LaneIndexes:
-    """Every lane that has a task, and the version at which each changed last."""
+    """Every lane that has a task."""
 
     def __init__(self) -> None:
         self.known: dict[LaneKey, LaneIndex] = {}
-        self._changed: dict[LaneKey, int] = {}  # the latest change last
-        self._touched: set[LaneKey] = set()  # in the open transaction
 
     def add(self, key: LaneKey, entry: Entry) -> None:
         """A task joins its lane, which is made if it is the first."""
@@ -73,7 +71,6 @@ class LaneIndexes:
         if line is None:
             line = self.known[key] = LaneIndex(key)
         line.add(entry)
-        self._touched.add(key)
 
     def remove(self, key: LaneKey, entry: Entry) -> None:
         """A task leaves its lane, which ends with its last."""
@@ -81,24 +78,3 @@ class LaneIndexes:
         line.remove(entry)
         if not len(line):
             del self.known[key]
-        self._touched.add(key)
-
-    def changed(self, since: int, version: int) -> set[LaneKey]:
-        """The lanes that changed after a version, those that have ended too."""
-        keys = set(self._touched) if since < version else set()
-        for key in reversed(self._changed):
-            if self._changed[key] <= since:
-                break
-            keys.add(key)
-        return keys
-
-    def settle(self, version: int) -> None:
-        """What was touched has changed at this version."""
-        for key in self._touched:
-            self._changed.pop(key, None)
-            self._changed[key] = version
-        self._touched.clear()
-
-    def forget(self) -> None:
-        """Nothing was touched after all."""
-        self._touched.clear()

@@ -87,9 +87,6 @@ class Queue(SmallTables):
         lines = known.values() if keys is None else [known[key] for key in keys if key in known]
         return tuple(line.read(age_from, window) for line in lines)
 
-    def lanes_changed(self, since: int) -> set[LaneKey]:
-        return self._lines.changed(since, self.version())
-
     def wait_counts(self) -> tuple[WaitCount, ...]:
         return tuple(
             self._wait_count(shelf, seqs)
@@ -119,16 +116,6 @@ class Queue(SmallTables):
         if kind is Project and ("project", key) in self._named:
             raise Refused(f"project {key} has tasks", "Archive it.")
         super().drop(kind, key)
-
-    def commit(self) -> None:
-        """Keeps what was written."""
-        super().commit()
-        self._lines.settle(self._version)
-
-    def roll_back(self) -> None:
-        """Takes everything back."""
-        super().roll_back()
-        self._lines.forget()
 
     # Inside
 
@@ -187,7 +174,20 @@ class Queue(SmallTables):
     def _change(self, old: Row | None, new: Row | None) -> None:
         """One task from one row to another; None: it is not there."""
         self._note(self._swap, new, old)
+        for row in (old, new):
+            if row is not None:
+                self._tell(row)
         self._swap(old, new)
+
+    def _tell(self, row: Row) -> None:
+        """A task was or is there."""
+        news, (status, wait) = self._news, row.shelf
+        if status.in_flight:
+            news.flights.add(row.placed.task.id)
+        if row.lane is not None:
+            news.lanes.add(row.lane)
+        if wait or row.due is not None or status is Status.PARKED:
+            news.waits = True
 
     def _swap(self, old: Row | None, new: Row | None) -> None:
         """The rows and everything that follows from them; its own opposite."""

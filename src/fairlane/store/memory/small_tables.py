@@ -77,9 +77,11 @@ class SmallTables(UndoLog):
             table, key = self._tables.setdefault(type(row), {}), key_of(row)
             if not isinstance(row, PolicyText) or key not in table:
                 self._set(table, key, row)
+                self._news.change_row(type(row), key)
 
     def drop(self, kind: type[Droppable], key: str) -> None:
         self._set(self._tables.get(kind, {}), key, None)
+        self._news.change_row(kind, key)
 
     def put_clocks(self, clocks: Mapping[str, tuple[int, bool]]) -> None:
         projects = self.table(Project)
@@ -99,6 +101,7 @@ class SmallTables(UndoLog):
     def put_value(self, name: str, value: object) -> None:
         text = None if value is None else json.dumps(value, ensure_ascii=False)
         self._set(self._values, name, text)
+        self._news.change_value(name)
 
     # Inside
 

@@ -43,12 +43,10 @@ class MemoryStore:
         """One transaction: undone when its block raises."""
         with self._turn:
             self._enter()
-            before = self._memory.version()
             self._memory.begin()
             try:
                 yield self._memory
-                self._memory.commit()
-                if self._memory.version() != before:
+                if self._memory.commit():
                     self._tell_others()
             except BaseException:
                 self._memory.roll_back()

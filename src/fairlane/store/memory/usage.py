@@ -103,6 +103,7 @@ class Usage(UndoLog):
 
     def book(self, bookings: Sequence[Booking]) -> None:
         for row in bookings:
+            self._news.scopes.add(row.scope)
             account = self._accounts.get(row.scope)
             if account is None:
                 account = Account(row.scope)

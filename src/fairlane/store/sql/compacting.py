@@ -8,7 +8,7 @@ from fairlane.model.instant import DAY, Instant
 from fairlane.model.project import PolicyText
 from fairlane.store.base import WHOLE, Compacted, Place
 from fairlane.store.parts import LOOKS, Stage, Step, compact_part
-from fairlane.store.sql.rows import CODECS, parse
+from fairlane.store.sql.rows import parse
 from fairlane.store.sql.writing import SqlWriting
 
 _EVER: Instant = -(1 << 62)
@@ -78,6 +78,7 @@ class SqlTransaction(SqlWriting):
             rows = self._rows("minutes_of_scope", scope, begin, midnight, limit - count)
             if rows:
                 within = (scope, begin, rows[-1][0])
+                self._news.scopes.add(scope)
                 self._do("compact_usage", *within)
                 self._do("compact_minutes", *within)
             begin = rows[-1][0] if len(rows) == limit - count else midnight
@@ -85,21 +86,22 @@ class SqlTransaction(SqlWriting):
         return Step(count, (scope, begin))
 
     def _compact_rest(self, _: Place, limit: int) -> Step:
-        """Lanes that were empty last time, which `lanes_changed` has reported; and policies."""
+        """Empty lanes, whose ids may be given again; and policies."""
         self.flush()
-        lanes = self._count("compact_lanes", self._touch(), limit)
+        lanes = self._count("compact_lanes", limit)
         if lanes:
             self._memo.drop("lane ids")
             self._lane_ids = {}
+            self._news.anything = True
         if lanes == limit:
             return Step(lanes, ())
         if self._row("other_policies") is not None:
             self._do("compact_policies")
-            self._memo.drop(CODECS[PolicyText].name)
-        self._do("compacted", self._touch())
+            self._memo.drop(PolicyText.__name__)
+            self._news.anything = True
         return Step(lanes)
 
     def _count(self, name: str, *values: object) -> int:
         """Do this; how many rows it changed."""
-        self._touch()
+        self._wrote = True
         return self._connection.execute(self._statements[name], values).rowcount

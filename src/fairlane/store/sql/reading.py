@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, cast
 
 from fairlane.model.event import Event
 from fairlane.model.instant import Instant
@@ -12,6 +12,8 @@ from fairlane.model.project import Small, key_of
 from fairlane.model.snapshot import WaitCount
 from fairlane.model.task import Attempt, Entry, Lane, LaneKey, Status, Task, lease_of
 from fairlane.store.base import Booking, Decision, Filter, HistoryRow, Placed, Tally
+from fairlane.store.news import Mark, News
+from fairlane.store.sql.changes import Memo, Written, read_written, value_name
 from fairlane.store.sql.rows import (
     ATTEMPT_COLUMNS,
     CODECS,
@@ -26,8 +28,6 @@ from fairlane.store.sql.rows import (
     parse,
     task_of,
 )
-
-T = TypeVar("T")
 
 
 class Cursor(Protocol):
@@ -57,55 +57,6 @@ def read_statements(file: Path) -> dict[str, str]:
     return statements
 
 
-class Memo:
-    """Caches small tables and counters from one transaction to the next.
-
-    The store gives a stamp that changes with every commit of another connection, and with every
-    row that this one changed without telling the cache.
-    """
-
-    def __init__(self) -> None:
-        self._values: dict[str, Any] = {}
-        self._stamp: tuple[int, int] | None = None
-
-    def begin(self, stamp: tuple[int, int]) -> None:
-        """A transaction begins: forget everything if the stamp is another."""
-        if self._stamp != stamp:
-            self._values.clear()
-            self._stamp = stamp
-
-    def commit(self, stamp: tuple[int, int]) -> None:
-        """The cache knows what was written up to this stamp."""
-        self._stamp = stamp
-
-    def get(self, name: str, read: Callable[[], T]) -> T:
-        """The value of this name, read if it must be."""
-        if name not in self._values:
-            self._values[name] = read()
-        value: T = self._values[name]
-        return value
-
-    def put(self, name: str, value: object) -> None:
-        """The value of this name from now on."""
-        self._values[name] = value
-
-    def update(self, table: str, key: str, row: object) -> None:
-        """One row of a table has changed; a new one is read with the rest, in its order."""
-        rows = self._values.get(table)
-        if rows is not None and key in rows:
-            rows[key] = row
-        else:
-            self.drop(table)
-
-    def drop(self, name: str) -> None:
-        """It has changed: read it again."""
-        self._values.pop(name, None)
-
-    def clear(self) -> None:
-        """The transaction was rolled back: nothing is known."""
-        self._values.clear()
-
-
 class SqlReading:
     """A consistent view."""
 
@@ -115,6 +66,7 @@ class SqlReading:
         self._connection = connection
         self._statements = statements
         self._memo = memo or Memo()
+        self._memo.follow(self._version, self._written)
         self._open: dict[str, Attempt] = {}  # of a task, where it was read already
 
     def _rows(self, name: str, *values: object) -> list[Row]:
@@ -174,8 +126,31 @@ class SqlReading:
     def tallies(self) -> list[Tally]:
         return [Tally(Status(row[0]), *row[1:]) for row in self._rows("tallies")]
 
-    def version(self) -> int:
-        return self._numbers().get("version", 1) - 1
+    def mark(self) -> Mark:
+        return self._memo.mark
+
+    def news(self, since: Mark) -> News:
+        mark = self.mark()
+        if since.life != mark.life or not 0 <= since.version <= mark.version:
+            return News(mark, anything=True)
+        if since == mark:
+            return News(mark)
+        written = self._memo.written(since.version, self._written)
+        news = written.news(mark)
+        news.lanes |= self._lane_keys(written.lanes)
+        return news
+
+    def _version(self) -> int:
+        """Of the last transaction that wrote."""
+        row = self._row("version")
+        return 0 if row is None or row[0] is None else int(row[0])
+
+    def _written(self, since: int) -> Written:
+        """What was written after a version."""
+        return read_written(since, self._rows("changes", since))
+
+    def _lane_keys(self, ids: Iterable[int]) -> set[LaneKey]:
+        return {lane_key_of(key) for (key,) in self._rows("lane_keys", dump(sorted(ids)))}
 
     def _numbers(self) -> dict[str, int]:
         """The next number of each name."""
@@ -197,9 +172,6 @@ class SqlReading:
         lane, key, ready = row
         entries = tuple(map(Entry._make, self._rows(f"window_{age_from}", lane, window)))
         return Lane(lane_key_of(key), ready, entries, entries)
-
-    def lanes_changed(self, since: int) -> set[LaneKey]:
-        return {lane_key_of(key) for (key,) in self._rows("lanes_changed", since)}
 
     def wait_counts(self) -> tuple[WaitCount, ...]:
         counts = []
@@ -223,8 +195,14 @@ class SqlReading:
     def attempts(self, task: str) -> list[Attempt]:
         return [attempt_of(row) for row in self._rows("attempts", task)]
 
-    def open_attempts(self) -> list[Attempt]:
-        attempts = [attempt_of(row) for row in self._rows("open_attempts")]
+    def open_attempts(self, tasks: Iterable[str] | None = None) -> list[Attempt]:
+        if tasks is None:
+            rows = self._rows("open_attempts")
+        else:
+            rows = [
+                row for some in _chunks(tasks) for row in self._rows("open_attempts_of", dump(some))
+            ]
+        attempts = [attempt_of(row) for row in rows]
         self._open |= {attempt.task: attempt for attempt in attempts}
         return attempts
 
@@ -259,7 +237,7 @@ class SqlReading:
             values = cast("list[Small]", [read(row) for row in self._rows(f"all_{name}")])
             return {key_of(value): value for value in values}
 
-        return self._memo.get(name, rows)
+        return self._memo.get(kind.__name__, rows)
 
     def events(
         self, after: int = 0, limit: int = 1000, task: str | None = None, last: bool = False,
@@ -274,7 +252,7 @@ class SqlReading:
         return [_decision(row) for row in self._rows("decisions", after, limit)]
 
     def value(self, name: str) -> Any:
-        row = self._memo.get(f"value {name}", lambda: self._row("value", name))
+        row = self._memo.get(value_name(name), lambda: self._row("value", name))
         return None if row is None else parse(row[0])
 
     def _with_leases(self, rows: list[Row]) -> list[Task]:

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fairlane.model.errors import Refused
 from fairlane.model.event import Event
+from fairlane.model.instant import Instant
 from fairlane.model.project import Droppable, PolicyText, Project, SmallRow, key_of
 from fairlane.model.record import changed
 from fairlane.model.snapshot import WaitCount
 from fairlane.model.task import Attempt, Lane, LaneKey, Status, Task
 from fairlane.store.base import Booking, Decision, Placed, Tally
-from fairlane.store.sql.reading import Connection, Memo, SqlReading
+from fairlane.store.news import Mark, News
+from fairlane.store.sql.changes import DROPPED_EVERY, KEPT, Memo, text_of, value_name
+from fairlane.store.sql.reading import Connection, SqlReading
 from fairlane.store.sql.rows import (
     CODECS,
     Row,
@@ -22,6 +25,8 @@ from fairlane.store.sql.rows import (
     key_text,
     task_row,
 )
+
+_FLYING = frozenset({Status.LEASED, Status.RUNNING})
 
 
 class SqlWriting(SqlReading):
@@ -35,25 +40,21 @@ class SqlWriting(SqlReading):
         self._taken: set[str] = set()  # names whose numbers were taken
         self._lane_deltas: dict[int, int] = {}
         self._tally_deltas: dict[Row, int] = {}  # status, wait, project, kind
-        self._version: int | None = None
+        self._news = News()  # what this transaction has changed, lanes apart
+        self._lanes_changed: set[int] = set()
+        self._wrote = False
+        self.told = False  # whether somebody has read of what may be undone
         self._any_need: bool | None = None  # whether any task needs another; None: not known
         self._stood: dict[str, Row] = {}  # id -> lane, status, wait, project, kind
 
     def _do(self, name: str, *values: object) -> None:
-        self._touch()
+        self._wrote = True
         self._connection.execute(self._statements[name], values)
 
     def _do_many(self, name: str, rows: Sequence[Row]) -> None:
         if rows:
-            self._touch()
+            self._wrote = True
             self._connection.executemany(self._statements[name], rows)
-
-    def _touch(self) -> int:
-        """The version of this transaction, taken at its first write."""
-        if self._version is None:
-            self._version = 0
-            self._version = self.number("version")
-        return self._version
 
     # Tasks
 
@@ -64,6 +65,7 @@ class SqlWriting(SqlReading):
             task = placed.task
             lane = self._enters(task, placed.wait)
             self._tally((str(task.status), placed.wait, task.project, task.kind), 1)
+            self._tell(task.id, task.status, placed.wait, placed.due_at)
             rows.append(task_row(placed, lane))
             if task.needs or task.parent is not None:
                 needs += _needs(task)
@@ -103,11 +105,10 @@ class SqlWriting(SqlReading):
         self._do_many("add_need", [need for task in tasks for need in _needs(task)])
 
     def number(self, name: str, count: int = 1) -> int:
-        if name != "version":
-            self._touch()
         numbers = self._numbers()
         first = numbers.get(name, 1)
         if count:
+            self._wrote = True
             numbers[name] = first + count
             self._taken.add(name)
         return first
@@ -119,6 +120,8 @@ class SqlWriting(SqlReading):
         if stood is None:
             raise Refused(f"the store refuses this: no task {task.id!r}", "Nothing was changed.")
         lane, before = stood[0], stood[1:]
+        for status, wait in (before[:2], (task.status, placed.wait)):
+            self._tell(task.id, status, wait, placed.due_at)
         if lane is not None:
             self._lane_deltas[lane] = self._lane_deltas.get(lane, 0) - 1
         after = (str(task.status), placed.wait, task.project, task.kind)
@@ -147,25 +150,48 @@ class SqlWriting(SqlReading):
         row = self._row("lane_id", text)
         if row is not None:
             return int(row[0])
-        self._touch()
+        self._wrote = True
         row = self._row("add_lane", text)
         assert row is not None
         return int(row[0])
 
+    def _tell(self, task: str, status: str, wait: str, due_at: Instant | None) -> None:
+        """A task was or is in this place."""
+        if status in _FLYING:
+            self._news.flights.add(task)
+        if wait or due_at is not None or status == Status.PARKED:
+            self._news.waits = True
+
     def _tally(self, cell: Row, by: int) -> None:
         self._tally_deltas[cell] = self._tally_deltas.get(cell, 0) + by
 
-    def finish(self) -> None:
-        """Everything that was put off."""
+    def finish(self) -> int:
+        """Everything that was put off; the version from now on."""
         self.flush()
         numbers = self._numbers()
         self._do_many("put_number", [(name, numbers[name]) for name in sorted(self._taken)])
+        version = self.mark().version
+        if not self._wrote:
+            return version
+        version += 1
+        self._do("put_changes", version, text_of(self._news, self._lanes_changed))
+        if version % DROPPED_EVERY == 0:
+            self._do("drop_changes", version - KEPT)
+        return version
+
+    def news(self, since: Mark) -> News:
+        news = super().news(since)
+        if self._wrote:
+            self.told = True
+            news.include(self._news)
+            news.lanes |= self._lane_keys(self._lanes_changed | self._lane_deltas.keys())
+        return news
 
     def flush(self) -> None:
         """Lanes and tallies as of now."""
         if self._lane_deltas:
-            version = self._touch()
-            rows = [(by, version, lane) for lane, by in self._lane_deltas.items()]
+            rows = [(by, lane) for lane, by in self._lane_deltas.items() if by]
+            self._lanes_changed |= self._lane_deltas.keys()
             self._lane_deltas = {}
             self._do_many("touch_lane", rows)
         if self._tally_deltas:
@@ -188,10 +214,6 @@ class SqlWriting(SqlReading):
     ) -> tuple[Lane, ...]:
         self.flush()
         return super().lanes(age_from, window, keys)
-
-    def lanes_changed(self, since: int) -> set[LaneKey]:
-        self.flush()
-        return super().lanes_changed(since)
 
     def wait_counts(self) -> tuple[WaitCount, ...]:
         self.flush()
@@ -216,9 +238,11 @@ class SqlWriting(SqlReading):
 
     def put_attempts(self, attempts: Sequence[Attempt]) -> None:
         self._open = {}
+        self._news.flights |= {attempt.task for attempt in attempts}
         self._do_many("put_attempt", [attempt_row(attempt) for attempt in attempts])
 
     def book(self, bookings: Sequence[Booking]) -> None:
+        self._news.scopes |= {row.scope for row in bookings}
         rows = [
             (row.scope, row.minute, *row.tokens, row.usd, row.starts, row.completions)
             for row in bookings
@@ -229,20 +253,22 @@ class SqlWriting(SqlReading):
         for row in rows:
             name, _, write = CODECS[type(row)]
             self._do(f"put_{name}", *write(row))
+            self._news.change_row(type(row), key_of(row))
             if isinstance(row, PolicyText):  # the first text stays
-                self._memo.drop(name)
+                self._memo.drop(type(row).__name__)
             else:
-                self._memo.update(name, key_of(row), row)
+                self._memo.update(type(row).__name__, key_of(row), row)
 
     def drop(self, kind: type[Droppable], key: str) -> None:
-        name = CODECS[kind].name
-        self._memo.drop(name)
-        self._do(f"drop_{name}", key)
+        self._memo.drop(kind.__name__)
+        self._news.change_row(kind, key)
+        self._do(f"drop_{CODECS[kind].name}", key)
 
     def put_clocks(self, clocks: Mapping[str, tuple[int, bool]]) -> None:
         projects = self._table(Project)
         for name, (clock, present) in clocks.items():
             if name in projects:
+                self._news.change_row(Project, name)
                 projects[name] = changed(projects[name], clock=clock, present=present)
         rows = [(clock, int(present), name) for name, (clock, present) in clocks.items()]
         self._do_many("put_clock", rows)
@@ -257,12 +283,13 @@ class SqlWriting(SqlReading):
             self._do("drop_decisions", oldest)
 
     def put_value(self, name: str, value: object) -> None:
+        self._news.change_value(name)
         if value is None:
-            self._memo.drop(f"value {name}")
+            self._memo.drop(value_name(name))
             self._do("drop_value", name)
         else:
             text = dump(value)
-            self._memo.put(f"value {name}", (text,))
+            self._memo.put(value_name(name), (text,))
             self._do("put_value", name, text)
 
 

@@ -15,7 +15,7 @@ from fairlane.store.sqlite import file
 #: Marks a file as ours: "Fair" in ASCII.
 APPLICATION_ID = 0x46616972
 #: The schema that this program writes: the number of the last migration.
-SCHEMA = 5
+SCHEMA = 6
 HERE = Path(__file__).parent
 
 

@@ -25,6 +25,14 @@ SELECT status, wait, project, kind, count FROM tallies WHERE count > 0
 ORDER BY status, wait, project, kind
 -- name: numbers
 SELECT name, next FROM numbers
+-- name: version
+SELECT max(version) FROM changes
+-- name: changes
+SELECT version, what FROM changes WHERE version >= ? ORDER BY version
+-- name: put_changes
+INSERT INTO changes (version, what) VALUES (?, ?)
+-- name: drop_changes
+DELETE FROM changes WHERE version <= ?
 
 -- name: lanes
 SELECT id, key, ready FROM lanes WHERE ready > 0 ORDER BY id
@@ -36,14 +44,14 @@ WHERE lane = ? ORDER BY ready_since, seq LIMIT ?
 -- name: window_created
 SELECT id, seq, created_at, ready_since, estimate FROM tasks
 WHERE lane = ? ORDER BY created_at, seq LIMIT ?
--- name: lanes_changed
-SELECT key FROM lanes WHERE version > ?
+-- name: lane_keys
+SELECT key FROM lanes WHERE id IN (SELECT value FROM json_each(?))
 -- name: lane_id
 SELECT id FROM lanes WHERE key = ?
 -- name: add_lane
-INSERT INTO lanes (key, ready, version) VALUES (?, 0, 0) RETURNING id
+INSERT INTO lanes (key, ready) VALUES (?, 0) RETURNING id
 -- name: touch_lane
-UPDATE lanes SET ready = ready + ?, version = ? WHERE id = ?
+UPDATE lanes SET ready = ready + ? WHERE id = ?
 -- name: wait_codes
 SELECT wait, sum(count) FROM tallies WHERE wait <> '' AND count > 0 GROUP BY wait ORDER BY wait
 -- name: wait_first
@@ -80,7 +88,7 @@ SELECT {attempt} FROM attempts WHERE task = ? ORDER BY fence
 -- name: open_attempts
 SELECT {attempt} FROM attempts INDEXED BY attempts_open WHERE ended_at IS NULL ORDER BY fence
 -- name: open_attempts_of
-SELECT {attempt} FROM attempts WHERE ended_at IS NULL AND task IN (SELECT value FROM json_each(?))
+SELECT {attempt} FROM attempts WHERE ended_at IS NULL AND task IN (SELECT value FROM json_each(?)) ORDER BY fence
 -- name: ended_attempts
 SELECT {ended} FROM attempts WHERE ended_at >= ? ORDER BY ended_at DESC, fence DESC LIMIT ?
 -- name: put_attempt
@@ -228,13 +236,10 @@ ON CONFLICT DO UPDATE SET input = input + excluded.input, output = output + excl
 DELETE FROM usage
 WHERE scope = ? AND minute > ? AND minute <= ? AND minute % 86400000000 <> 0
 -- name: compact_lanes
-DELETE FROM lanes WHERE id IN (SELECT id FROM lanes WHERE ready = 0 AND version < ?
-    AND version <= (SELECT next FROM numbers WHERE name = 'compacted') LIMIT ?)
+DELETE FROM lanes WHERE id IN (SELECT id FROM lanes WHERE ready = 0 LIMIT ?)
 -- name: other_policies
 SELECT 1 FROM policies WHERE digest <>
     ifnull((SELECT json_extract(value, '$') FROM key_values WHERE name = 'policy'), '') LIMIT 1
 -- name: compact_policies
 DELETE FROM policies WHERE digest NOT IN (SELECT policy FROM decisions)
     AND digest <> ifnull((SELECT json_extract(value, '$') FROM key_values WHERE name = 'policy'), '')
--- name: compacted
-INSERT OR REPLACE INTO numbers (name, next) VALUES ('compacted', ?)

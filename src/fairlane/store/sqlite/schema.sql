@@ -11,6 +11,11 @@ CREATE TABLE numbers (
     next INTEGER NOT NULL CHECK (next > 0)    -- never returns
 ) WITHOUT ROWID;
 
+CREATE TABLE changes (
+    version INTEGER PRIMARY KEY,              -- one more with every transaction that wrote
+    what TEXT                                 -- JSON; NULL: anything
+);
+
 CREATE TABLE projects (
     name TEXT PRIMARY KEY,
     clock INTEGER,
@@ -28,11 +33,9 @@ CREATE TABLE groups (
 CREATE TABLE lanes (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,                 -- JSON of the lane's key
-    ready INTEGER NOT NULL CHECK (ready >= 0),
-    version INTEGER NOT NULL                  -- of the last transaction that touched it
+    ready INTEGER NOT NULL CHECK (ready >= 0)
 );
 CREATE INDEX lanes_ready ON lanes (id) WHERE ready > 0;
-CREATE INDEX lanes_version ON lanes (version);
 
 CREATE TABLE tasks (
     seq INTEGER PRIMARY KEY,

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from fairlane.clock import SYSTEM, Clock, Waitable
 from fairlane.model.errors import Refused
 from fairlane.model.record import NamedTuple
+from fairlane.store.sql.changes import Memo
 from fairlane.store.sql.compacting import SqlTransaction
-from fairlane.store.sql.reading import Memo, SqlReading, read_statements
+from fairlane.store.sql.reading import SqlReading, read_statements
 from fairlane.store.sql.rows import Damaged
 from fairlane.store.sqlite import file, lock, migrate
 from fairlane.store.sqlite.file import explain, is_busy, is_damage, refuse_emptied
@@ -178,16 +179,17 @@ class SqliteStore:
                 self.verify(fully=False)
             begin, end, undo = _PART if self.shared else _WHOLE
             self._begin(begin)
+            writing = None
             try:
-                version = self._data_version()
-                self._memo.begin((version, self.connection.total_changes))
+                data_version = self._data_version()
+                self._memo.begin((data_version, self.connection.total_changes))
                 writing = SqlTransaction(self.connection, statements(), self._memo)
                 yield writing
-                writing.finish()
+                version = writing.finish()
                 self.connection.execute(end)
-                self._memo.commit((version, self.connection.total_changes))
+                self._memo.commit((data_version, self.connection.total_changes), version)
             except BaseException:
-                self._undo(undo)
+                self._undo(undo, writing is not None and writing.told)
                 raise
 
     @contextmanager
@@ -201,7 +203,7 @@ class SqliteStore:
                 yield
                 self.connection.execute(_WHOLE.end)  # an error if one of them lost everything
             except BaseException:
-                self._undo(_WHOLE.undo)
+                self._undo(_WHOLE.undo, True)
                 raise
             finally:
                 self.shared = False
@@ -229,8 +231,12 @@ class SqliteStore:
         """Changes whenever another connection has committed."""
         return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
 
-    def _undo(self, words: str) -> None:
-        self._memo.clear()
+    def _undo(self, words: str, told: bool) -> None:
+        """`told`: somebody has read of what is undone."""
+        if told:
+            self._memo.doubt()
+        else:
+            self._memo.clear()
         if self.connection.in_transaction:  # an error may have ended it
             self.connection.execute(words)
 

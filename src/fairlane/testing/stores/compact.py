@@ -18,7 +18,6 @@ from fairlane.testing.stores.builders import (
     ended,
     put,
     ready,
-    start,
     undone,
     waits,
 )
@@ -171,17 +170,6 @@ class CompactCases:
             assert len(reading.attempts("old")) == 1
             assert numbers(reading.events(task="old")) == [1]
             assert len(reading.usage("all", None)) == 2
-
-    def test_a_lane_that_ended_is_told_after_compacting(self, store: Store) -> None:
-        a = ready("a", 1)
-        put(store, a)
-        with store.read() as reading:
-            before = reading.version()
-        start(store, a)
-        with store.write() as writing:
-            writing.compact(THEN)
-        with store.read() as reading:
-            assert reading.lanes_changed(before) == {a.task.lane}
 
     def test_tallies_and_names_stay_right(self, store: Store) -> None:
         put(store, ready("r", 9), ended("a", 1, 5, parent="r"), ended("b", 2, THEN, parent="r"))

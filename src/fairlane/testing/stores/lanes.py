@@ -156,33 +156,6 @@ class LaneCases:
             assert keys(reading) == {}
             assert reading.wait_counts() == (WaitCount("backoff", 1, ("a",), 60),)
 
-    def test_changed_lanes_are_told(self, store: Store) -> None:
-        a = ready("a", 1)
-        put(store, a, ready("b", 2, kind="review"))
-        with store.read() as reading:
-            before = reading.version()
-            assert reading.lanes_changed(before) == set()
-            assert reading.lanes_changed(0) == {KEY, KEY._replace(kind="review")}
-        put(store, ready("c", 3, kind="spec"))
-        with store.read() as reading:
-            assert reading.version() > before
-            assert reading.lanes_changed(before) == {KEY._replace(kind="spec")}
-            then = reading.version()
-        start(store, a)
-        with store.read() as reading:
-            assert reading.lanes_changed(then) == {KEY}
-            assert reading.lanes_changed(before) == {KEY, KEY._replace(kind="spec")}
-            assert reading.lanes_changed(reading.version()) == set()
-
-    def test_a_transaction_sees_the_lanes_it_changed(self, store: Store) -> None:
-        put(store, ready("a", 1))
-        with store.write() as writing:
-            before = writing.version()
-            writing.insert([ready("b", 2, kind="spec")])
-            assert writing.version() > before
-            assert writing.lanes_changed(before) == {KEY._replace(kind="spec")}
-            assert len(writing.lanes("ready", 1)) == 2
-
     def test_wait_counts(self, store: Store) -> None:
         put(store, *(waits(f"n{n}", n, "needs", needs=("x",)) for n in range(9, 0, -1)))
         put(

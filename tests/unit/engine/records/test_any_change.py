@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlane.engine.look.planned import PlannedRound
 from fairlane.engine.records.recording import Recording
 from fairlane.engine.records.replaying import Replay
 from fairlane.engine.records.seen import KEYED, Touched
-from fairlane.engine.snapshot import PlannedRound
 from fairlane.model.codec import canonical, digest
-from fairlane.model.plan import Plan
+from fairlane.model.plan import Plan, decided
 from fairlane.model.project import PolicyText
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Lane, LaneKey, Status
@@ -26,6 +26,7 @@ from fairlane.planner import lanes as planner
 from fairlane.planner.conclude import plan_bytes, snapshot_document
 from fairlane.store.base import Store
 from fairlane.store.memory.store import MemoryStore
+from fairlane.store.news import NEVER
 from fairlane.store.sqlite.store import SqliteStore
 from tests.properties.strategies import Draw, World, lease, worlds
 
@@ -118,7 +119,9 @@ class Office:
         lanes = tuple(further[lane.key] if lane.key in wide else lane for lane in seen.lanes)
         seen = replace(seen, lanes=lanes)
         plan = planner.plan(snapshot, policy, now)
-        planned = PlannedRound(policy, now, 0, seen, plan, {}, wide, window=window)
+        planned = PlannedRound(
+            policy, now, NEVER, seen, decided(plan), {}, wide, window=window, whole=plan
+        )
         told = touched(self.last[which], snapshot) if which in self.last else None
         recorder = self.recordings[which]
         recorder.hear(told if self.random.randrange(3) else None)

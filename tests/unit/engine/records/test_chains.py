@@ -9,9 +9,9 @@ import pytest
 
 from fairlane.engine import attempts, decisions
 from fairlane.engine.compaction import compact
+from fairlane.engine.look.workers import Asker
 from fairlane.engine.records.recording import before, size_of
 from fairlane.engine.round import committed_round
-from fairlane.engine.snapshot import Asker
 from fairlane.model.codec import digest
 from fairlane.model.instant import SECOND
 from fairlane.store.base import Decision

@@ -10,7 +10,7 @@ from fairlane.clock import VirtualClock
 from fairlane.engine import attempts
 from fairlane.engine.context import Context
 from fairlane.engine.end_attempt import Ending
-from fairlane.engine.snapshot import Asker
+from fairlane.engine.look.workers import Asker
 from fairlane.model.errors import Invalid
 from fairlane.model.event import Happening
 from fairlane.model.instant import DAY, HOUR, MINUTE, SECOND
