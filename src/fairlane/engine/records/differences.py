@@ -6,9 +6,10 @@ import json
 import zlib
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from fairlane.model.codec import canonical
+from fairlane.model.record import NamedTuple
 from fairlane.model.task import Entry
 
 T = TypeVar("T")

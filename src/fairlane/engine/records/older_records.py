@@ -5,12 +5,11 @@ A record had the lanes that differ from those of a base, and the rest of its sna
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fairlane.engine.records.differences import unpack
 from fairlane.engine.records.recording import one
 from fairlane.model.codec import decode
 from fairlane.model.errors import NotFound
+from fairlane.model.record import replace
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Entry, Lane, LaneKey, lane_key
 from fairlane.store.base import Decision, Reading

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fairlane.engine.context import parse_recorded
 from fairlane.engine.records.chain import DAMAGE, Chain
@@ -16,6 +16,7 @@ from fairlane.engine.records.recording import SEAL, before, one
 from fairlane.model.codec import canonical, digest
 from fairlane.model.errors import FairlaneError, Invalid, NotFound, Refused, listed
 from fairlane.model.project import PolicyText
+from fairlane.model.record import NamedTuple
 from fairlane.model.snapshot import Snapshot
 from fairlane.planner import lanes, reference
 from fairlane.planner.conclude import plan_bytes, snapshot_document

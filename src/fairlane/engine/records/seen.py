@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Set
-from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairlane.engine.look.planned import PlannedRound
 from fairlane.engine.records.differences import Document, KnownLane, differ, pieces
@@ -12,7 +11,7 @@ from fairlane.engine.records.holds import HoldsSeen
 from fairlane.model.codec import encode
 from fairlane.model.plan import Plan
 from fairlane.model.project import History, Pool, Project, Usage
-from fairlane.model.record import changed
+from fairlane.model.record import NamedTuple, changed, dataclass, field, names
 from fairlane.model.snapshot import InFlight, Snapshot
 from fairlane.model.task import Lane, LaneKey, Status
 
@@ -41,9 +40,9 @@ KEYED: dict[str, Keyed] = {
 }
 #: The other parts are recorded whole where they change; before the first record they are so.
 PLAIN: dict[str, Any] = {
-    part.name: getattr(Snapshot(), part.name)
-    for part in fields(Snapshot)
-    if part.name not in KEYED and part.name != "lanes"
+    part: getattr(Snapshot(), part)
+    for part in names(Snapshot)
+    if part not in KEYED and part != "lanes"
 }
 _MISSING = object()
 
