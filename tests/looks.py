@@ -11,9 +11,10 @@ import pytest
 from fairlane.engine import round as rounds
 from fairlane.engine.look.planned import NO_FACTS, PlannedRound, look_and_plan
 from fairlane.model.codec import canonical, encode
+from fairlane.model.plan import decided
 from fairlane.model.record import changed
 from fairlane.model.snapshot import Snapshot
-from fairlane.planner.conclude import plan_bytes
+from fairlane.planner.conclude import plan_bytes, short_document
 
 
 def seen(snapshot: Snapshot) -> dict[str, Any]:
@@ -27,6 +28,7 @@ def seen(snapshot: Snapshot) -> dict[str, Any]:
 def same(warm: PlannedRound, cold: PlannedRound) -> None:
     """Two rounds that saw the same, and plan the same."""
     assert seen(warm.snapshot) == seen(cold.snapshot)
+    assert canonical(short_document(warm.decided)) == canonical(short_document(decided(cold.plan)))
     assert plan_bytes(warm.plan) == plan_bytes(cold.plan)
     assert warm.attempts == cold.attempts
     assert (warm.window, warm.widened, warm.mark) == (cold.window, cold.widened, cold.mark)

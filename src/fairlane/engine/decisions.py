@@ -155,7 +155,7 @@ def _replayed(reading: Reading, wanted: Iterable[Decision], planner: str) -> Rep
 def _short(again: Replay, reading: Reading, decision: Decision) -> DecisionDocument:
     """In short, though its record may be damaged, or one that it builds on."""
     try:
-        plan, digests = again.plan(reading, decision), again.digests(reading, decision)
+        plan, digests = again.recorded(reading, decision), again.digests(reading, decision)
     except Damaged:
         plan = {"picks": [], "reclaims": [], "reason": "damaged"}
         digests = {"snapshot": "", "policy": decision.policy, "plan": ""}

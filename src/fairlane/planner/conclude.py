@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fairlane.model.codec import canonical, digest, encode
 from fairlane.model.instant import Instant
-from fairlane.model.plan import Held, Hold, Pick, Plan, Reason
+from fairlane.model.plan import Decided, Held, Hold, Pick, Plan, Reason
 from fairlane.model.record import changed
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Lane
@@ -100,6 +100,13 @@ def snapshot_document(snapshot: Snapshot) -> dict[str, object]:
 def _lane(lane: Lane) -> list[object]:
     row: list[object] = [lane.key, lane.count, lane.by_ready]
     return row if lane.by_created == lane.by_ready else [*row, lane.by_created]
+
+
+def short_document(short: Decided) -> dict[str, object]:
+    """A plan in short, as a decision records it: who starts, and what holds how many others."""
+    document: dict[str, object] = {**short.plan.document()}
+    document |= {"holds": sorted(short.holds), "held": dict(short.held)}
+    return document | {"clocks": short.plan.clocks.document()} if short.plan.picks else document
 
 
 def plan_bytes(plan: Plan) -> bytes:

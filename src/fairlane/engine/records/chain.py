@@ -6,9 +6,8 @@ import zlib
 from typing import Any
 
 from fairlane.engine.records.differences import Document, KnownLane, join, patched, unpack
-from fairlane.engine.records.holds import HoldsTold
 from fairlane.engine.records.recording import SEAL, sealed
-from fairlane.engine.records.seen import KEYED, PLAIN
+from fairlane.engine.records.seen import HELD, KEYED, PLAIN
 from fairlane.model.codec import decode
 from fairlane.model.errors import Invalid
 from fairlane.model.instant import show_instant
@@ -36,7 +35,7 @@ class Chain:
         self._documents: dict[str, dict[str, Any]] = {part: {} for part in KEYED}
         self._rows: dict[str, dict[str, Any]] = {part: {} for part in KEYED}
         self._plain = Snapshot()
-        self._holds = HoldsTold()
+        self._held: Document = {}
         self._clocks: Document = {}
         self._plan: Document = {}
 
@@ -68,8 +67,8 @@ class Chain:
         return changed(self._plain, lanes=lanes, in_flight=tuple(flights), **parts)
 
     def plan(self) -> Document:
-        """The plan that was made of it, as a document."""
-        return {**self._plan, "holds": self._holds.documents()}
+        """The plan that was made of it, in short."""
+        return {**self._plan, **self._held}
 
     def _lane(self, place: int, known: KnownLane) -> Lane:
         entries = known.entries[: self._read.get(place, self._window)]
@@ -105,8 +104,9 @@ class Chain:
             self._rows[part] = {key: rows[key] for key in join(list(rows), order)}
 
     def _follow_plan(self, decision: Decision, document: Document) -> None:
-        self._holds.follow(document)
-        self._clocks = patched(self._clocks, document.pop("clocks", {}))
-        clocks = {"everyone": document.pop("everyone"), "projects": self._clocks}
-        parts = {name: part for name, part in document.items() if name not in ("holds", "rows")}
-        self._plan = {**parts, "now": show_instant(decision.at), "clocks": clocks}
+        self._held |= {part: document.pop(part) for part in HELD if part in document}
+        self._plan = {**document, "now": show_instant(decision.at)}
+        if "everyone" in document:
+            self._clocks = patched(self._clocks, self._plan.pop("clocks", {}))
+            clocks = {"everyone": self._plan.pop("everyone"), "projects": self._clocks}
+            self._plan["clocks"] = clocks

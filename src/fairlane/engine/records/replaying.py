@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, cast
@@ -13,13 +13,16 @@ from fairlane.engine.records.chain import DAMAGE, Chain
 from fairlane.engine.records.differences import unpack
 from fairlane.engine.records.older_records import OlderRecords
 from fairlane.engine.records.recording import SEAL, before, one
+from fairlane.engine.records.seen import HELD
 from fairlane.model.codec import canonical, digest
 from fairlane.model.errors import FairlaneError, Invalid, NotFound, Refused, listed
+from fairlane.model.instant import Instant
+from fairlane.model.plan import Plan, decided
 from fairlane.model.project import PolicyText
 from fairlane.model.record import NamedTuple
 from fairlane.model.snapshot import Snapshot
 from fairlane.planner import lanes, reference
-from fairlane.planner.conclude import plan_bytes, snapshot_document
+from fairlane.planner.conclude import plan_bytes, short_document, snapshot_document
 from fairlane.policy.policy import Policy
 from fairlane.store.base import Decision, Reading
 
@@ -79,7 +82,15 @@ class Replay:
             raise _Fallen(number, _fault(error)).error(number) from error
 
     def plan(self, reading: Reading, decision: Decision) -> dict[str, Any]:
-        """The plan as it was recorded, with the share clocks after it."""
+        """The plan in full: what was recorded, and the holds as they are planned again."""
+        recorded = self.recorded(reading, decision)
+        if SEAL not in decision.digests:
+            return recorded
+        again: dict[str, Any] = json.loads(plan_bytes(self._again(reading, decision, lanes.plan)))
+        return {**again, **{part: recorded[part] for part in recorded if part not in HELD}}
+
+    def recorded(self, reading: Reading, decision: Decision) -> dict[str, Any]:
+        """The plan as it was recorded: in short, by earlier versions in full."""
         if SEAL in decision.digests:
             return self._chain(reading, decision).plan()
         try:
@@ -93,11 +104,10 @@ class Replay:
         """Of the whole snapshot, the policy and the whole plan, over canonical JSON."""
         if SEAL not in decision.digests:
             return cast("DigestsDocument", dict(decision.digests))
-        chain = self._chain(reading, decision)
         return {
-            "snapshot": digest(canonical(snapshot_document(chain.snapshot()))),
+            "snapshot": digest(canonical(snapshot_document(self.snapshot(reading, decision)))),
             "policy": decision.policy,
-            "plan": digest(canonical(chain.plan())),
+            "plan": digest(canonical(self.plan(reading, decision))),
         }
 
     def policy(self, reading: Reading, decision: Decision) -> Policy:
@@ -115,16 +125,27 @@ class Replay:
     ) -> list[str]:
         """Plan again; every part of the plan that is another one today, or what is damaged."""
         try:
-            recorded = self.plan(reading, decision)
-            policy = self.policy(reading, decision)
+            recorded = self.recorded(reading, decision)
             make = reference.plan if planner == "reference" else lanes.plan
-            again = plan_bytes(make(self.snapshot(reading, decision), policy, decision.at))
+            plan = self._again(reading, decision, make)
+            is_short = SEAL in decision.digests
+            again = canonical(short_document(decided(plan))) if is_short else plan_bytes(plan)
             same = again == canonical(recorded)
             return [] if same else _differences(recorded, json.loads(again))
         except FairlaneError as error:
             return [error.message]
         except DAMAGE as error:  # of an older record that can be read, and not planned from
             return [_Fallen(decision.number, _fault(error)).error(decision.number).message]
+
+    def _again(
+        self,
+        reading: Reading,
+        decision: Decision,
+        make: Callable[[Snapshot, Policy, Instant], Plan],
+    ) -> Plan:
+        """The plan that is made today of what was seen."""
+        policy = self.policy(reading, decision)
+        return make(self.snapshot(reading, decision), policy, decision.at)
 
     def _chain(self, reading: Reading, decision: Decision) -> Chain:
         """The chain of a decision, read up to it."""

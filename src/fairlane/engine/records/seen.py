@@ -7,13 +7,13 @@ from typing import Any
 
 from fairlane.engine.look.planned import PlannedRound
 from fairlane.engine.records.differences import Document, KnownLane, differ, pieces
-from fairlane.engine.records.holds import HoldsSeen
 from fairlane.model.codec import encode
-from fairlane.model.plan import Plan
+from fairlane.model.plan import Decided
 from fairlane.model.project import History, Pool, Project, Usage
-from fairlane.model.record import NamedTuple, changed, dataclass, field, names
+from fairlane.model.record import NamedTuple, dataclass, field, names
 from fairlane.model.snapshot import InFlight, Snapshot
 from fairlane.model.task import Lane, LaneKey, Status
+from fairlane.planner.conclude import short_document
 
 
 class Keyed(NamedTuple):
@@ -44,6 +44,8 @@ PLAIN: dict[str, Any] = {
     for part in names(Snapshot)
     if part not in KEYED and part != "lanes"
 }
+#: The parts of a plan in short that say what is held.
+HELD = ("holds", "held")
 _MISSING = object()
 
 
@@ -74,7 +76,7 @@ class Seen:
     places: dict[LaneKey, int] = field(default_factory=dict)  # by which records name lanes
     rows: dict[str, dict[str, Any]] = field(default_factory=lambda: {part: {} for part in KEYED})
     plain: dict[str, Any] = field(default_factory=lambda: dict(PLAIN))
-    holds: HoldsSeen = field(default_factory=HoldsSeen)
+    held: Document = field(default_factory=dict)  # of the plan before: what holds how many
     clocks: Document = field(default_factory=dict)
 
     @property
@@ -100,7 +102,7 @@ class Seen:
             if now is not was and now != was:
                 self.plain[part] = now
                 rest[part] = encode(now)
-        return lanes, rest, self._plan(planned.plan)
+        return lanes, rest, self._plan(planned.decided)
 
     # Lanes
 
@@ -166,16 +168,18 @@ class Seen:
             self.rows[part] = {key: known[key] for key in order}
         return found
 
-    def _plan(self, plan: Plan) -> Document:
-        """The plan in short: what differs of its holds and of the share clocks, the rest whole."""
-        document: Document = {**changed(plan, holds=()).document()}
-        del document["holds"], document["now"]
-        document |= self.holds.differ(plan.holds)
-        document["everyone"] = plan.clocks.everyone
-        clocks: Document = {name: list(pair) for name, pair in plan.clocks.projects.items()}
-        if differs := differ(self.clocks, clocks):
-            document["clocks"] = differs
-        self.clocks = clocks
+    def _plan(self, short: Decided) -> Document:
+        """The plan in short; of what it holds, and of the share clocks, what differs."""
+        document: Document = short_document(short)
+        del document["now"]
+        held = {part: document.pop(part) for part in HELD}
+        document |= {part: value for part, value in held.items() if value != self.held.get(part)}
+        self.held = held
+        if clocks := document.pop("clocks", None):
+            document["everyone"] = clocks["everyone"]
+            if differs := differ(self.clocks, clocks["projects"]):
+                document["clocks"] = differs
+            self.clocks = clocks["projects"]
         return document
 
 

@@ -17,13 +17,13 @@ from fairlane.engine.look.planned import PlannedRound
 from fairlane.engine.records.recording import Recording
 from fairlane.engine.records.replaying import Replay
 from fairlane.engine.records.seen import KEYED, Touched
-from fairlane.model.codec import canonical, digest
+from fairlane.model.codec import canonical
 from fairlane.model.plan import Plan, decided
 from fairlane.model.project import PolicyText
 from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Lane, LaneKey, Status
 from fairlane.planner import lanes as planner
-from fairlane.planner.conclude import plan_bytes, snapshot_document
+from fairlane.planner.conclude import short_document, snapshot_document
 from fairlane.store.base import Store
 from fairlane.store.memory.store import MemoryStore
 from fairlane.store.news import NEVER
@@ -149,9 +149,10 @@ class Office:
                 seen = self.seen[row.number]
                 found = replay.snapshot(reading, row)
                 assert in_order(found) == in_order(seen.snapshot)
-                assert canonical(replay.plan(reading, row)) == plan_bytes(seen.plan)
+                recorded = replay.recorded(reading, row)
+                assert canonical(recorded) == canonical(short_document(decided(seen.plan)))
                 document = canonical(snapshot_document(seen.snapshot))
-                assert replay.digests(reading, row)["snapshot"] == digest(document)
+                assert canonical(snapshot_document(found)) == document
 
 
 @contextmanager
