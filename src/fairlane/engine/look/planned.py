@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from fairlane.engine.context import Context, Facts
 from fairlane.engine.liveness import observe
@@ -16,10 +16,12 @@ from fairlane.model.snapshot import Snapshot
 from fairlane.model.task import Attempt, LaneKey
 from fairlane.planner import lanes
 from fairlane.planner.lanes import WindowUsedUp
-from fairlane.planner.warm import WarmPlanner
 from fairlane.policy.policy import Policy
 from fairlane.store.base import Reading
 from fairlane.store.news import Mark
+
+if TYPE_CHECKING:
+    from fairlane.planner.warm import WarmPlanner
 
 #: No executor was asked.
 NO_FACTS = Facts()

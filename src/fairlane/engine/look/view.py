@@ -7,7 +7,7 @@ so the plan of a command and that of a daemon are made in one way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fairlane.engine.context import Context, Facts
 from fairlane.engine.liveness import STALE, stale_workspaces
@@ -20,11 +20,13 @@ from fairlane.model.project import Group, History, Pause, Pool, Project, Small, 
 from fairlane.model.record import replace
 from fairlane.model.snapshot import Snapshot, StaleWorkspace, WaitCount
 from fairlane.model.task import Attempt, Lane, LaneKey
-from fairlane.planner.warm import WarmPlanner
 from fairlane.policy.policy import Policy
 from fairlane.settings import Settings
 from fairlane.store.base import Reading, Store
 from fairlane.store.news import NEVER, News
+
+if TYPE_CHECKING:
+    from fairlane.planner.warm import WarmPlanner
 
 #: What is made of a small table for planning.
 _OF: dict[type[SmallRow], Callable[[dict[str, Any]], Any]] = {
@@ -43,7 +45,7 @@ class View:
 
     def _begin_anew(self, policy: Policy | None) -> None:
         self._policy, self._mark = policy, NEVER
-        self.planner = WarmPlanner()
+        self._planner: WarmPlanner | None = None
         self.flights = Flights()
         self._lanes = Lanes("" if policy is None else policy.score.age_from)
         self._waits: tuple[tuple[WaitCount, ...], Instant | None] | None = None
@@ -51,6 +53,15 @@ class View:
         self._standing, self._budgets = Standing(), Budgets()
         self._placed: tuple[Projects, Settings, Projects] | None = None
         self._agents: tuple[Settings, tuple[str, ...]] | None = None
+
+    @property
+    def planner(self) -> WarmPlanner:
+        """Who plans from round to round; loaded where there is more than one round."""
+        if self._planner is None:
+            from fairlane.planner.warm import WarmPlanner
+
+            self._planner = WarmPlanner()
+        return self._planner
 
     def follow(self, reading: Reading, policy: Policy) -> None:
         """Read what has changed, in a transaction; all of it, if nobody knows what."""
