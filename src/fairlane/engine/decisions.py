@@ -9,7 +9,6 @@ from fairlane.engine.context import Context
 from fairlane.engine.look.planned import PlannedRound
 from fairlane.engine.records.recording import Recording, one, size_of
 from fairlane.engine.records.replaying import Damaged, Replay, every
-from fairlane.engine.records.seen import Touched
 from fairlane.model.codec import canonical
 from fairlane.model.errors import NotFound
 from fairlane.model.instant import show_instant
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
         ReplayedAnswer,
     )
 
-__all__ = ["Replay", "Touched", "listing", "record", "replay", "replay_after", "show"]
+__all__ = ["Replay", "listing", "record", "replay", "replay_after", "show"]
 #: After so many records every handle begins a new chain, with a full record.
 FULL_EVERY = 256
 #: Most bytes that records take together.
@@ -48,17 +47,10 @@ class _Last(TypedDict, total=False):
     alone: bool  # of some tasks only
 
 
-def record(
-    context: Context, tx: Writing, planned: PlannedRound, touched: Touched | None = None
-) -> int | None:
-    """Keep a plan that picked or reclaimed something, or changed the set of holds.
-
-    `touched`: what may differ from the snapshot of the call before; None: anything.
-    """
+def record(context: Context, tx: Writing, planned: PlannedRound) -> int | None:
+    """Keep a plan that picked or reclaimed something, or changed the set of holds."""
     short, policy = planned.decided.plan, planned.policy
     recording = context.recordings.setdefault("alone" if planned.alone else WHOLE, Recording())
-    for kind, each in context.recordings.items():
-        each.hear(touched if kind == WHOLE else None)
     holds = sorted(planned.decided.holds)
     last: _Last = tx.value("decision") or _Last()
     if not short.picks and not short.reclaims and last.get("holds") == holds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlane.engine.look.planned import PlannedRound
 from fairlane.engine.records.differences import Document, pack, unpack
-from fairlane.engine.records.seen import KEYED, Seen, Touched
+from fairlane.engine.records.seen import Seen
 from fairlane.model.codec import canonical, digest
 from fairlane.model.errors import Invalid
 from fairlane.model.record import changed
@@ -24,12 +24,6 @@ class Recording:
     def __init__(self) -> None:
         self._seen = Seen()
         self._last: Decision | None = None  # what the next record builds on
-        self._touched: Touched | None = None  # None: anything may be
-
-    def hear(self, touched: Touched | None) -> None:
-        """What may have changed since this was called before; None: anything."""
-        if self._touched is not None:
-            self._touched = None if touched is None else self._touched.then(touched)
 
     def next(self, reading: Reading, planned: PlannedRound, number: int, base: int) -> Decision:
         """The record of a plan; it is the last one, unless its transaction is undone.
@@ -40,15 +34,14 @@ class Recording:
         if last is not None and (last.base != base or not _stands(reading, last)):
             last = None
         if last is None:
-            self._seen, self._touched = Seen(), None
-        decision = _record(number, base, planned, self._seen.see(planned, self._touched), last)
+            self._seen = Seen()
+        decision = _record(number, base, planned, self._seen.see(planned), last)
         if last is not None and self._seen.size <= LITTLE:
             seen = Seen()
-            full = _record(number, base, planned, seen.see(planned, None), None)
+            full = _record(number, base, planned, seen.see(planned), None)
             if size_of(full) <= size_of(decision):
                 decision, self._seen = full, seen
         self._last = decision
-        self._touched = Touched(frozenset(), dict.fromkeys(KEYED, frozenset()))
         return decision
 
 

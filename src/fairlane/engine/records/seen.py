@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from fairlane.engine.look.planned import PlannedRound
@@ -49,23 +49,6 @@ HELD = ("holds", "held")
 _MISSING = object()
 
 
-class Touched(NamedTuple):
-    """What may differ from what was seen before; of parts not named, every row is compared.
-
-    The keys of rows are those of `KEYED`: of an attempt in flight its task, of usage its scope and
-    window, of most others their name.
-    """
-
-    lanes: Set[LaneKey]
-    rows: Mapping[str, Set[str]]  # by part
-
-    def then(self, later: Touched) -> Touched:
-        """What either names."""
-        both = self.rows.keys() & later.rows.keys()
-        rows = {part: self.rows[part] | later.rows[part] for part in both}
-        return Touched(self.lanes | later.lanes, rows)
-
-
 @dataclass(slots=True)
 class Seen:
     """What the chain has named, as the rows that the plans were made from."""
@@ -75,6 +58,7 @@ class Seen:
     lanes: dict[LaneKey, KnownLane] = field(default_factory=dict)
     places: dict[LaneKey, int] = field(default_factory=dict)  # by which records name lanes
     rows: dict[str, dict[str, Any]] = field(default_factory=lambda: {part: {} for part in KEYED})
+    parts: dict[str, Any] = field(default_factory=dict)  # as the last snapshot had them
     plain: dict[str, Any] = field(default_factory=lambda: dict(PLAIN))
     held: Document = field(default_factory=dict)  # of the plan before: what holds how many
     clocks: Document = field(default_factory=dict)
@@ -84,19 +68,15 @@ class Seen:
         """How many rows there are."""
         return len(self.lanes) + sum(map(len, self.rows.values()))
 
-    def see(
-        self, planned: PlannedRound, touched: Touched | None
-    ) -> tuple[Document, Document, Document]:
-        """What differs of the lanes, of the rest of the snapshot, and of the plan.
-
-        `touched` names what may differ; None: everything is compared.
-        """
-        lanes = self._lanes(planned, None if touched is None else touched.lanes)
+    def see(self, planned: PlannedRound) -> tuple[Document, Document, Document]:
+        """What differs of the lanes, of the rest of the snapshot, and of the plan."""
+        lanes = self._lanes(planned)
         rest: Document = {}
         for part in KEYED:
-            rows = None if touched is None else touched.rows.get(part)
-            if found := self._rows(part, getattr(planned.snapshot, part), rows):
+            now = getattr(planned.snapshot, part)
+            if now is not self.parts.get(part) and (found := self._rows(part, now)):
                 rest[part] = found
+            self.parts[part] = now
         for part, was in self.plain.items():
             now = getattr(planned.snapshot, part)
             if now is not was and now != was:
@@ -106,22 +86,15 @@ class Seen:
 
     # Lanes
 
-    def _lanes(self, planned: PlannedRound, touched: Set[LaneKey] | None) -> Document:
+    def _lanes(self, planned: PlannedRound) -> Document:
         """Rows of [place or key, size, pieces …]; `wide`: lanes of which more or less was read."""
         every, age_from = planned.snapshot.lanes, planned.policy.score.age_from
         window = planned.window
-        looked_at: Collection[Lane] = every
-        gone: Set[LaneKey] = self.lanes.keys()
-        if touched is not None and window <= self.window and age_from == self.age_from:
-            names = touched | planned.widened
-            looked_at = [lane for lane in every if lane.key in names] if names else ()
-            gone &= names
-        gone -= {lane.key for lane in looked_at}
-        self.window, self.age_from = window, age_from
-        rows = [row for lane in looked_at if (row := self._lane(lane, age_from))]
+        gone = self.lanes.keys() - {lane.key for lane in every}
+        rows = [row for lane in every if (row := self._lane(lane, age_from))]
         wide = [
             [self.places[lane.key], len(lane.by_ready)]
-            for lane in looked_at
+            for lane in every
             if len(lane.by_ready) != min(lane.count, window)
         ]
         for key in gone:
@@ -145,20 +118,12 @@ class Seen:
 
     # The other parts of a snapshot
 
-    def _rows(self, part: str, now: Any, touched: Set[str] | None) -> Document:
+    def _rows(self, part: str, now: Any) -> Document:
         """Of a part with keys: new rows, what differs in others, those that are gone, the order."""
         keyed, known = KEYED[part], self.rows[part]
-        gone: Set[str] = known.keys()
-        if touched is not None and not touched:
-            return {}
         rows = now if keyed.key is None else {keyed.key(row): row for row in now}
-        if touched is not None:
-            rows = {key: rows[key] for key in touched if key in rows}
-            gone &= touched
-        found = _compared(known, rows, gone - rows.keys())
-        order = None
-        if keyed.ordered and (touched is None or "new" in found or "gone" in found):
-            order = [keyed.key(row) for row in now] if keyed.key else None
+        found = _compared(known, rows, known.keys() - rows.keys())
+        order = list(rows) if keyed.ordered else None
         for key in found.get("gone", ()):
             del known[key]
         for name in ("new", "differs"):

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from fairlane.engine.look.planned import PlannedRound
 from fairlane.engine.records.recording import Recording
 from fairlane.engine.records.replaying import Replay
-from fairlane.engine.records.seen import KEYED, Touched
 from fairlane.model.codec import canonical
 from fairlane.model.plan import Plan, decided
 from fairlane.model.project import PolicyText
 from fairlane.model.snapshot import Snapshot
-from fairlane.model.task import Lane, LaneKey, Status
+from fairlane.model.task import Lane, Status
 from fairlane.planner import lanes as planner
 from fairlane.planner.conclude import short_document, snapshot_document
 from fairlane.store.base import Store
@@ -72,25 +71,6 @@ def cut(snapshot: Snapshot, age_from: str, window: int) -> Snapshot:
     return replace(snapshot, lanes=tuple(lanes), in_flight=tuple(flying))
 
 
-def rows_of(snapshot: Snapshot, part: str) -> dict[str, Any]:
-    rows, key = getattr(snapshot, part), KEYED[part].key
-    return dict(rows) if key is None else {key(row): row for row in rows}
-
-
-def by_key(snapshot: Snapshot) -> dict[LaneKey, Lane]:
-    return {lane.key: lane for lane in snapshot.lanes}
-
-
-def touched(before: Snapshot, now: Snapshot) -> Touched:
-    """What differs, as one who follows the store knows it: of whole lanes, however few are read."""
-    rows = {part: changed(rows_of(before, part), rows_of(now, part)) for part in KEYED}
-    return Touched(changed(by_key(before), by_key(now)), rows)
-
-
-def changed(was: dict[Any, Any], now: dict[Any, Any]) -> set[Any]:
-    return {key for key in was | now if key not in now or key not in was or was[key] != now[key]}
-
-
 def in_order(snapshot: Snapshot) -> Snapshot:
     """The same with its lanes in the order of their keys: plans do not depend on theirs."""
     lanes = sorted(snapshot.lanes, key=lambda lane: str(lane.key))
@@ -103,7 +83,6 @@ class Office:
     def __init__(self, store: Store, world: World, random: Random) -> None:
         self.store, self.world, self.random = store, world, random
         self.recordings = [Recording(), Recording()]
-        self.last: dict[int, Snapshot] = {}
         self.seen: dict[int, Seen] = {}
         self.base = 0
 
@@ -122,10 +101,7 @@ class Office:
         planned = PlannedRound(
             policy, now, NEVER, seen, decided(plan), {}, wide, window=window, whole=plan
         )
-        told = touched(self.last[which], snapshot) if which in self.last else None
         recorder = self.recordings[which]
-        recorder.hear(told if self.random.randrange(3) else None)
-        self.last[which] = snapshot
         if self.random.randrange(5) == 0:
             return  # nothing worth a record
         with suppress(Undone), self.store.write() as tx:
