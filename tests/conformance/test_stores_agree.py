@@ -177,11 +177,13 @@ def keep(writing: Writing, what: int, at: int) -> None:
 
 
 def compact(writing: Writing, at: int, limit: int) -> list[Compacted]:
-    """In parts, but for what one store has and the other has not."""
+    """In parts; told without those that shrink what one store has and the other has not."""
     done, told = Compacted(0, 0, 0, ()), []
-    while done.rest is not None and done.rest != ("rest",):
+    while done.rest is not None:
+        alone = done.rest == ("rest",)
         done = writing.compact(at, done.rest, limit or WHOLE)
-        told.append(done._replace(rest=None if done.rest == ("rest",) else done.rest))
+        if not alone:
+            told.append(done._replace(rest=None if done.rest == ("rest",) else done.rest))
         assert len(told) < 1000
     return told
 
