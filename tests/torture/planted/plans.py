@@ -53,18 +53,6 @@ BUGS: list[Bug] = [
         ),
     ),
     bug(
-        "cap of a parent group",
-        "A group counts its own tasks alone, and not those of the groups under it.",
-        "caps, holds true",
-        line(
-            caps.check,
-            (
-                "if len(holders[scope]) >= limit:",
-                f"if len(holders[scope]) >= limit and ({OWN}):",
-            ),
-        ),
-    ),
-    bug(
         "serial by default",
         "Only a task that says so itself is serial, whatever the policy's default is.",
         "locks",
