@@ -78,6 +78,7 @@ def test_a_damaged_store_ends_the_daemon_with_that_message(world: World) -> None
     pid = world.up()
     sql(world, "UPDATE tasks SET facts = '{\"title'")
     sql(world, "DELETE FROM pauses")
+    sql(world, "INSERT INTO changes (version) SELECT max(version) + 1 FROM changes")  # it is news
     until(lambda: is_zombie(pid))
     assert "fairlane.db is damaged" in (world.home / "daemon.log").read_text()
     assert not (world.marks / "a").exists()

@@ -10,6 +10,7 @@ from playwright.sync_api import BrowserContext, expect
 from fairlane.model.task import Task
 from fairlane.store.base import Placed
 from tests.page.windows import House, number, opened
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -86,7 +87,9 @@ def what_is_sent_is_small(house: House, browsing: BrowserContext) -> None:
             });
         }"""
     )
+    until(lambda: page.evaluate("window.heard.length"))
     house.add({"id": "late", "prompt": "late"})
+    until(lambda: page.evaluate("window.heard.length") > 1)
     expect(number(page, "Ready")).to_have_text(f"{MANY - 4:,}")  # one came, one is paused
     heard = page.evaluate("window.heard")
     assert max(size for size, _ in heard) < BYTES_MAX
